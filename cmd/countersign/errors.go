@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"countersign/plaintext"
+)
+
+// The exit codes. Scripts and cron lines rely on them; each says what the caller can do next.
+const (
+	exitFailure      = 1  // an unexpected failure, or a check that failed
+	exitUsage        = 2  // the command line or the configuration is wrong, or there is no such obligation
+	exitRefused      = 3  // the text or its destination was refused
+	exitConflict     = 4  // somebody was faster: stale epoch, already decided, too late, conflicting idempotency key
+	exitUnauthorised = 5  // not an operator, or the operator's own draft
+	exitHeld         = 6  // an active claim holds the obligation
+	exitUnknown      = 7  // this pass left something unknown; wins over exitTryLater
+	exitTryLater     = 75 // EX_TEMPFAIL of sysexits.h: the ledger is busy, or nothing could be prepared
+)
+
+// The kinds of error that arise here. A kind is a stable name, finer than the exit code.
+const (
+	kindFailure       = "failure"
+	kindInterrupted   = "interrupted"
+	kindUsage         = "usage"
+	kindTooLarge      = "too_large"
+	kindNotAuthorised = "not_authorised"
+)
+
+// exitError is an error that knows how the program ends.
+type exitError struct {
+	code int
+	kind string
+	hint string // what to do next; may be ""
+	err  error
+}
+
+func (e *exitError) Error() string { return e.err.Error() }
+func (e *exitError) Unwrap() error { return e.err }
+
+// hinted sets the hint.
+func (e *exitError) hinted(format string, args ...any) *exitError {
+	e.hint = fmt.Sprintf(format, args...)
+	return e
+}
+
+// exitf makes an error for exit code and kind.
+func exitf(code int, kind, format string, args ...any) *exitError {
+	return &exitError{code: code, kind: kind, err: fmt.Errorf(format, args...)}
+}
+
+// usagef makes an error of the command line.
+func usagef(format string, args ...any) *exitError {
+	return exitf(exitUsage, kindUsage, format, args...)
+}
+
+// explain finds the exit code, kind and hint of any error: the one place where errors of the packages below get theirs.
+func explain(err error) *exitError {
+	as := func(code int, kind, hint string) *exitError {
+		return &exitError{code: code, kind: kind, hint: hint, err: err}
+	}
+	var known *exitError
+	switch {
+	case errors.As(err, &known):
+		return as(known.code, known.kind, known.hint)
+	case errors.Is(err, context.Canceled):
+		return as(exitFailure, kindInterrupted, "")
+	default:
+		return as(exitFailure, kindFailure, "")
+	}
+}
+
+// report tells err on stderr, if there is one, and returns the exit code.
+func (a *app) report(err error) int {
+	if err == nil {
+		return 0
+	}
+	e := explain(err)
+	if a.out.json {
+		line := struct {
+			Error string `json:"error"`
+			Code  int    `json:"code"`
+			Hint  string `json:"hint"`
+			Kind  string `json:"kind"`
+		}{e.Error(), e.code, e.hint, e.kind}
+		// Nothing is left to do about a stderr that takes nothing.
+		_ = writeJSON(a.env.Stderr, line)
+		return e.code
+	}
+	for _, line := range errorLines(err) {
+		fmt.Fprintf(a.env.Stderr, "%s: %s\n", programName, plaintext.VisibleLine(line))
+	}
+	if e.hint != "" {
+		fmt.Fprintf(a.env.Stderr, "hint: %s\n", plaintext.VisibleLine(e.hint))
+	}
+	return e.code
+}
+
+// errorLines takes apart what errors.Join joined. Line breaks of any other origin are part of a message that may not
+// be ours, and must not look like a line of their own.
+func errorLines(err error) []string {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []string{err.Error()}
+	}
+	var lines, texts []string
+	for _, e := range joined.Unwrap() {
+		lines = append(lines, errorLines(e)...)
+		texts = append(texts, e.Error())
+	}
+	if err.Error() != strings.Join(texts, "\n") { // fmt.Errorf with several %w
+		return []string{err.Error()}
+	}
+	return lines
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"strconv"
+	"time"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+const (
+	defaultWidth = 100 // columns, where neither a terminal nor $COLUMNS tells
+	minWidth     = 40  // narrower than this nothing is laid out
+)
+
+// output is where results go: one JSON value, or text for people.
+type output struct {
+	w     io.Writer
+	json  bool
+	width int
+	zone  *time.Location
+}
+
+func newOutput(e env, asJSON bool) output {
+	return output{w: e.Stdout, json: asJSON, width: terminalWidth(e), zone: e.Now().Location()}
+}
+
+// terminalWidth is $COLUMNS, else the terminal's own width.
+func terminalWidth(e env) int {
+	width, err := strconv.Atoi(e.Getenv("COLUMNS"))
+	if err != nil || width <= 0 {
+		width = e.Width
+	}
+	if width <= 0 {
+		width = defaultWidth
+	}
+	return max(width, minWidth)
+}
+
+// show writes a command's result, once: value with --json, else the page that people lays out.
+func (o output) show(value any, people func(p *page)) error {
+	if o.json {
+		return writeJSON(o.w, value)
+	}
+	p := &page{width: o.width, zone: o.zone}
+	people(p)
+	_, err := o.w.Write(p.buf.Bytes())
+	return err
+}
+
+// writeJSON writes v on one line, with no HTML escaping, in one write.
+func writeJSON(w io.Writer, v any) error {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return fmt.Errorf("encode the result: %w", err)
+	}
+	_, err := w.Write(escapeHidden(buf.Bytes()))
+	return err
+}
+
+// escapeHidden writes as \u escapes what a terminal might obey or hide and encoding/json leaves as it is: C1 controls,
+// bidirectional and zero-width characters, tags. They only occur inside strings, where RFC 8259 section 7 makes the
+// escape the same character.
+func escapeHidden(doc []byte) []byte {
+	out := make([]byte, 0, len(doc))
+	for len(doc) > 0 {
+		r, size := utf8.DecodeRune(doc)
+		switch {
+		case r == '\n' || unicode.IsPrint(r):
+			out = append(out, doc[:size]...)
+		case r > 0xFFFF:
+			high, low := utf16.EncodeRune(r)
+			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
+		default:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		}
+		doc = doc[size:]
+	}
+	return out
+}
+
+// newLogger logs to stderr: warnings, and with verbose what goes on. A person at the terminal knows what time it is;
+// a cron mail doesn't. With --json each line of stderr is JSON.
+func newLogger(e env, asJSON, verbose bool) *slog.Logger {
+	options := &slog.HandlerOptions{Level: slog.LevelWarn}
+	if verbose {
+		options.Level = slog.LevelInfo
+	}
+	if asJSON {
+		return slog.New(slog.NewJSONHandler(e.Stderr, options))
+	}
+	if e.StderrTTY {
+		options.ReplaceAttr = func(groups []string, attr slog.Attr) slog.Attr {
+			if len(groups) == 0 && attr.Key == slog.TimeKey {
+				return slog.Attr{}
+			}
+			return attr
+		}
+	}
+	return slog.New(slog.NewTextHandler(e.Stderr, options))
+}

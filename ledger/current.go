@@ -1,0 +1,137 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+)
+
+// current is an obligation with its newest filing: what an operator decides on.
+type current struct {
+	id, epoch              int64
+	status                 Status
+	direction              string
+	counterparty, platform string // platform is obligations.source
+	channel                string
+	draft                  struct{ text, sha256, platform, channel, thread string }
+	autoSendAfter          int64
+	filing                 struct {
+		id                                      int64
+		agent, user                             string
+		counterparty, platform, channel, thread string
+		subject, text, sha256, envelope         string
+		priority, markers                       string
+	}
+}
+
+// load reads an obligation, or *NotFoundError. Obligations without a draft (open signals) have an empty filing.
+func load(ctx context.Context, tx *txn, id int64) (*current, error) {
+	c := &current{id: id}
+	err := tx.QueryRowContext(ctx, `
+		SELECT o.updated_at, o.status, o.direction, o.counterparty, o.source, o.channel,
+			coalesce(d.draft_text, ''), coalesce(d.draft_sha256, ''), coalesce(d.origin_platform, ''), coalesce(d.origin_channel, ''),
+			coalesce(d.origin_thread, ''), coalesce(d.auto_send_after, 0),
+			coalesce(f.id, 0), coalesce(f.agent, ''), coalesce(f.origin_user, ''),
+			coalesce(f.counterparty, ''), coalesce(f.platform, ''), coalesce(f.channel, ''), coalesce(f.thread, ''),
+			coalesce(f.subject, ''), coalesce(f.text, ''), coalesce(f.text_sha256, ''), coalesce(f.envelope_sha256, ''),
+			coalesce(f.priority, ''), coalesce(f.markers, '[]')
+		FROM obligations o
+		LEFT JOIN obligation_drafts d ON d.obligation_id = o.id
+		LEFT JOIN filings f ON f.id = (SELECT max(id) FROM filings WHERE obligation_id = o.id)
+		WHERE o.id = $1`, id).Scan(
+		&c.epoch, &c.status, &c.direction, &c.counterparty, &c.platform, &c.channel,
+		&c.draft.text, &c.draft.sha256, &c.draft.platform, &c.draft.channel,
+		&c.draft.thread, &c.autoSendAfter,
+		&c.filing.id, &c.filing.agent, &c.filing.user,
+		&c.filing.counterparty, &c.filing.platform, &c.filing.channel, &c.filing.thread,
+		&c.filing.subject, &c.filing.text, &c.filing.sha256, &c.filing.envelope,
+		&c.filing.priority, &c.filing.markers)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, &NotFoundError{id}
+	}
+	return c, err
+}
+
+// consistent checks that the draft row, its filing and their hashes say the same: what an operator was shown is what is stored.
+func (c *current) consistent() error {
+	envelope, err := Envelope{c.filing.platform, c.filing.channel, c.filing.thread, c.filing.subject, c.filing.sha256}.Hash()
+	if err != nil {
+		return err
+	}
+	f, d := c.filing, c.draft
+	for _, check := range []struct {
+		field string
+		ok    bool
+	}{
+		{"it has no filing", f.id != 0},
+		{"its counterparty is not the filed one", f.counterparty == c.counterparty},
+		{"its text is not the filed one", d.text == f.text},
+		{"its hash is not 64 lower-case hex digits", isHash(d.sha256)},
+		{"its hash is not the filed one", d.sha256 == f.sha256},
+		{"its hash does not match its text", d.sha256 == HashText(d.text)},
+		{"its platform is not the filed one", d.platform == f.platform && c.platform == f.platform},
+		{"its channel is not the filed one", d.channel == f.channel && c.channel == f.channel},
+		{"its thread is not the filed one", d.thread == f.thread},
+		{"its envelope hash does not match its envelope", f.envelope == envelope},
+	} {
+		if !check.ok {
+			return &MismatchError{c.id, check.field}
+		}
+	}
+	return nil
+}
+
+// activeClaim returns the state of the claim that holds the obligation, or "".
+func activeClaim(ctx context.Context, tx *txn, obligation int64) (ClaimState, error) {
+	var state ClaimState
+	err := tx.QueryRowContext(ctx, `
+		SELECT state FROM obligation_delivery_claims
+		WHERE obligation_id = $1 AND state IN ('claimed', 'dispatching', 'unknown')`, obligation).Scan(&state)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	return state, err
+}
+
+// nextEpoch strictly advances, even when the clock runs backwards.
+func nextEpoch(now, previous int64) int64 { return max(now, previous+1) }
+
+// backToDrafted takes an approval's obligation back to where it can be decided again: a new epoch, no deadline, so that no machine
+// approves what a person took back. Where a newer draft holds the pair, this one is closed.
+func backToDrafted(ctx context.Context, tx *txn, c *current) (Status, int64, error) {
+	status, epoch := StatusDrafted, nextEpoch(tx.sec, c.epoch)
+	overtaken, err := exists(ctx, tx, `
+		SELECT 1 FROM obligations WHERE status = 'drafted' AND counterparty = $1 AND channel = $2`, c.counterparty, c.channel)
+	if err != nil {
+		return "", 0, err
+	}
+	if overtaken {
+		status = StatusClosed
+	}
+	if err := setStatus(ctx, tx, c, status, epoch); err != nil {
+		return "", 0, err
+	}
+	if status == StatusDrafted && c.autoSendAfter != 0 {
+		err = clearDeadline(ctx, tx, c.id)
+	}
+	return status, epoch, err
+}
+
+// setStatus moves an obligation from the status and epoch it was read with; whoever came between wins.
+func setStatus(ctx context.Context, tx *txn, c *current, to Status, epoch int64) error {
+	err := tx.exec(ctx, `
+		UPDATE obligations SET status = $1, updated_at = $2,
+			last_touch_ts = CASE WHEN last_touch_ts > $3 THEN last_touch_ts ELSE $3 END
+		WHERE id = $4 AND status = $5 AND updated_at = $6`,
+		to, epoch, tx.sec, c.id, c.status, c.epoch)
+	if err != nil {
+		return fmt.Errorf("obligation %d to %s: %w", c.id, to, err)
+	}
+	c.status, c.epoch = to, epoch
+	return nil
+}
+
+func clearDeadline(ctx context.Context, tx *txn, obligation int64) error {
+	return tx.exec(ctx, `UPDATE obligation_drafts SET auto_send_after = NULL WHERE obligation_id = $1`, obligation)
+}

@@ -1,0 +1,68 @@
+package ledger
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"github.com/gowebpki/jcs"
+)
+
+// Envelope is what an operator really approves: destination, subject and the hash of the text. Empty Thread and Subject mean none.
+type Envelope struct {
+	Platform, Channel, Thread, Subject string
+	TextSHA256                         string
+}
+
+// Canonical returns the RFC 8785 form that Hash covers.
+func (e Envelope) Canonical() ([]byte, error) {
+	raw, err := json.Marshal(map[string]any{
+		"attachments": []string{},
+		"channel":     e.Channel,
+		"platform":    e.Platform,
+		"schema":      "countersign.envelope/v1",
+		"subject":     orNull(e.Subject),
+		"text_sha256": e.TextSHA256,
+		"thread":      orNull(e.Thread),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("envelope: %w", err)
+	}
+	return jcs.Transform(raw)
+}
+
+// Hash is the lower-case hex SHA-256 of the canonical form. The README has the recipe to recompute it without this program.
+func (e Envelope) Hash() (string, error) {
+	canonical, err := e.Canonical()
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(canonical)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// HashText returns the lower-case hex SHA-256 of the text's bytes.
+func HashText(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+func isHash(s string) bool {
+	if len(s) != sha256.Size*2 {
+		return false
+	}
+	for _, c := range []byte(s) {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
+}
+
+func orNull(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}

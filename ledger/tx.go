@@ -1,0 +1,128 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// txn is one step's transaction. Its clock was read once.
+type txn struct {
+	*sql.Tx
+	sec, us int64 // Unix seconds and microseconds; what is compared with a stored time is max(now, stored)
+}
+
+type nestedKey struct{}
+
+// inTx runs work in one BEGIN IMMEDIATE. Once begun, the caller's context can't interrupt it: SQLite answers an interrupted statement
+// by rolling the whole transaction back, and a step is either done or not.
+func (l *Ledger) inTx(ctx context.Context, work func(ctx context.Context, tx *txn) error) error {
+	if ctx.Value(nestedKey{}) == l {
+		return ErrNestedTransaction
+	}
+	conn, err := l.write.Conn(ctx)
+	if err != nil {
+		return translate(err)
+	}
+	defer conn.Close()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	ctx = context.WithValue(context.WithoutCancel(ctx), nestedKey{}, l)
+	sqlTx, err := conn.BeginTx(ctx, nil)
+	if err != nil {
+		return translate(err)
+	}
+	defer sqlTx.Rollback()
+	now := l.opts.Now()
+	t := &txn{Tx: sqlTx, sec: now.Unix(), us: now.UnixMicro()}
+	if err := work(ctx, t); err != nil {
+		return translate(err)
+	}
+	return translate(sqlTx.Commit())
+}
+
+// inRead runs work on one consistent state of the ledger, without ever waiting for a writer.
+func (l *Ledger) inRead(ctx context.Context, work func(tx *sql.Tx) error) error {
+	sqlTx, err := l.read.BeginTx(ctx, nil)
+	if err != nil {
+		return translate(err)
+	}
+	defer sqlTx.Rollback()
+	return translate(work(sqlTx))
+}
+
+// step names an exported step for the audit log.
+type step struct {
+	verb, actor          string
+	obligation, decision int64
+}
+
+// do runs a step, and records it when the contract refuses it, although its own work was rolled back.
+func (l *Ledger) do(ctx context.Context, s step, work func(ctx context.Context, tx *txn) error) error {
+	err := l.inTx(ctx, work)
+	if err == nil || !refused(err) {
+		return err
+	}
+	return errors.Join(err, l.recordRefusal(ctx, s, err))
+}
+
+// exec runs a statement that must touch exactly one row; anything else means that a guard or a race was in the way.
+func (t *txn) exec(ctx context.Context, query string, args ...any) error {
+	result, err := t.ExecContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	n, err := result.RowsAffected()
+	if err != nil {
+		return err
+	}
+	if n != 1 {
+		return fmt.Errorf("ledger: a statement touched %d rows, want 1: %.80s", n, query)
+	}
+	return nil
+}
+
+// GuardError says that a guard of the database refused a statement of ours: the ledger was changed behind our back, or this is a bug.
+type GuardError struct{ Err error }
+
+func (e *GuardError) Error() string {
+	return "the database refused the step: " + e.Err.Error() + "; run `countersign db check`"
+}
+
+// Unwrap returns the driver's error.
+func (e *GuardError) Unwrap() error { return e.Err }
+
+// FullError says that there is no space left for the ledger. Nothing was changed.
+type FullError struct{ Err error }
+
+func (e *FullError) Error() string {
+	return "the disk is full, the ledger can't be written; nothing was changed, make room and try again"
+}
+
+// Unwrap returns the driver's error.
+func (e *FullError) Unwrap() error { return e.Err }
+
+// translate turns driver errors into the ledger's, by result code and never by text.
+// Source: https://www.sqlite.org/rescode.html
+func translate(err error) error {
+	var driver *sqlite.Error
+	if !errors.As(err, &driver) {
+		return err
+	}
+	switch driver.Code() & 0xff {
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+		return fmt.Errorf("%w (%w)", ErrBusy, err)
+	case sqlite3.SQLITE_CONSTRAINT:
+		return &GuardError{err}
+	case sqlite3.SQLITE_FULL:
+		return &FullError{err}
+	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+		return fmt.Errorf("the ledger's file is damaged; stop all workers and restore a backup: %w", err)
+	}
+	return err
+}

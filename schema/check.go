@@ -1,0 +1,113 @@
+package schema
+
+import (
+	"context"
+	"database/sql"
+	"regexp"
+	"sort"
+	"strings"
+)
+
+// querier is a connection, pool or transaction that reads.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// Check reads the version and compares every table, index and trigger of the ledger with its source. It reports the first difference
+// as *UpgradeError, *NewerError or *GuardError. Tables that aren't ours are left alone; a trigger that isn't ours is refused, since
+// it would run inside our transactions.
+func Check(ctx context.Context, db querier, path string) error {
+	var version int
+	if err := db.QueryRowContext(ctx, `PRAGMA user_version`).Scan(&version); err != nil {
+		return err
+	}
+	if version < Version {
+		return &UpgradeError{Path: path, Found: max(version, 1)}
+	}
+	if version > Version {
+		return &NewerError{Path: path, Found: version}
+	}
+	want, err := objects()
+	if err != nil {
+		return err
+	}
+	have, err := stored(ctx, db)
+	if err != nil {
+		return err
+	}
+	return compare(path, want, have)
+}
+
+func compare(path string, want, have map[string]string) error {
+	for _, name := range sortedKeys(want) {
+		switch got, ok := have[name]; {
+		case !ok:
+			return &GuardError{path, name, "missing"}
+		case got != want[name]:
+			return &GuardError{path, name, "altered"}
+		}
+	}
+	for _, name := range sortedKeys(have) {
+		if _, ok := want[name]; !ok && strings.HasPrefix(name, "trigger ") {
+			return &GuardError{path, name, "not one of the ledger's own"}
+		}
+	}
+	return nil
+}
+
+func sortedKeys(m map[string]string) []string {
+	keys := make([]string, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	sort.Strings(keys)
+	return keys
+}
+
+var created = regexp.MustCompile(`^CREATE (?:UNIQUE )?(TABLE|INDEX|TRIGGER) (\w+)`)
+
+// objects maps "table name", "index name" and "trigger name" to the DDL that made it.
+func objects() (map[string]string, error) {
+	all, err := migrations()
+	if err != nil {
+		return nil, err
+	}
+	list, err := guards()
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]string{}
+	for _, statement := range append(flatten(all), list...) {
+		if m := created.FindStringSubmatch(statement); m != nil {
+			out[strings.ToLower(m[1])+" "+m[2]] = statement
+		}
+	}
+	return out, nil
+}
+
+func flatten(groups [][]string) []string {
+	var out []string
+	for _, group := range groups {
+		out = append(out, group...)
+	}
+	return out
+}
+
+// stored reads what the file has. Automatic indexes have no SQL and are left out.
+func stored(ctx context.Context, db querier) (map[string]string, error) {
+	rows, err := db.QueryContext(ctx, `SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL`)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	out := map[string]string{}
+	for rows.Next() {
+		var kind, name, text string
+		if err := rows.Scan(&kind, &name, &text); err != nil {
+			return nil, err
+		}
+		out[kind+" "+name] = text
+	}
+	return out, rows.Err()
+}

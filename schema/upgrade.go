@@ -1,0 +1,226 @@
+package schema
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+)
+
+// Upgrade describes how a ledger is brought to Version.
+type Upgrade struct {
+	Path     string
+	Backup   string // where the copy goes, mode 0600; must not exist
+	LedgerID string // for a ledger of another implementation, which has none
+	Busy     time.Duration
+	// Adopt fills the side tables from the core tables of another implementation, in the upgrade's own transaction.
+	Adopt func(ctx context.Context, tx *sql.Tx) error
+}
+
+// Run upgrades the ledger, or leaves it untouched and says why (*UpgradeStoppedError). It reports whether there was anything to do.
+// The checks come before the backup, the backup before the first change; each version's migration is one transaction.
+func (u Upgrade) Run(ctx context.Context) (bool, error) {
+	kind, err := Look(u.Path)
+	if err != nil {
+		return false, err
+	}
+	db, err := u.open()
+	if err != nil {
+		return false, err
+	}
+	defer db.Close()
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer conn.Close()
+	if kind == Foreign {
+		return true, u.adopt(ctx, conn)
+	}
+	var version int
+	if err := conn.QueryRowContext(ctx, `PRAGMA user_version`).Scan(&version); err != nil {
+		return false, err
+	}
+	if version > Version {
+		return false, &NewerError{u.Path, version}
+	}
+	if version == Version {
+		return false, Check(ctx, conn, u.Path)
+	}
+	if err := u.backup(ctx, conn); err != nil {
+		return false, err
+	}
+	return true, u.migrate(ctx, conn, version)
+}
+
+// open connects without WAL, which would rewrite a foreign header before the checks, and without foreign keys, since tables are
+// rebuilt; they are checked as a whole before the commit.
+func (u Upgrade) open() (*sql.DB, error) {
+	if err := switchLocking(); err != nil {
+		return nil, err
+	}
+	db, err := sql.Open("sqlite", fileURI(u.Path, "mode=rw", "_txlock=immediate", "_pragma=synchronous(FULL)", "_pragma=foreign_keys(0)",
+		fmt.Sprintf("_pragma=busy_timeout(%d)", u.Busy.Milliseconds())))
+	if err == nil {
+		db.SetMaxOpenConns(1)
+	}
+	return db, err
+}
+
+// backup copies through SQLite, which sees a consistent state; copying the file behind its back would not.
+func (u Upgrade) backup(ctx context.Context, conn *sql.Conn) error {
+	file, err := os.OpenFile(u.Backup, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("backup: %w", err)
+	}
+	if err := file.Close(); err != nil {
+		return err
+	}
+	if _, err := conn.ExecContext(ctx, `VACUUM INTO $1`, u.Backup); err != nil {
+		return errors.Join(fmt.Errorf("backup to %q: %w", u.Backup, err), os.Remove(u.Backup))
+	}
+	return nil
+}
+
+// migrate applies the missing versions to a ledger of ours, one transaction each, and then replaces the guards.
+func (u Upgrade) migrate(ctx context.Context, conn *sql.Conn, from int) error {
+	all, err := migrations()
+	if err != nil {
+		return err
+	}
+	for version := from + 1; version <= Version; version++ {
+		err := u.inTx(ctx, conn, func(tx *sql.Tx) error {
+			if err := dropAll(ctx, tx, "trigger"); err != nil {
+				return err
+			}
+			if err := execAll(ctx, tx, all[version-1]); err != nil {
+				return err
+			}
+			return u.seal(ctx, tx, version)
+		})
+		if err != nil {
+			return fmt.Errorf("migration %d: %w", version, err)
+		}
+	}
+	return nil
+}
+
+// adopt takes over a ledger of another implementation: rows are checked and copied into our own tables.
+func (u Upgrade) adopt(ctx context.Context, conn *sql.Conn) error {
+	if err := checkForeign(ctx, conn, u.Path); err != nil {
+		return err
+	}
+	if err := u.backup(ctx, conn); err != nil {
+		return err
+	}
+	all, err := migrations()
+	if err != nil {
+		return err
+	}
+	return u.inTx(ctx, conn, func(tx *sql.Tx) error {
+		if err := checkForeign(ctx, tx, u.Path); err != nil { // again: a writer may have come between
+			return err
+		}
+		if err := rebuild(ctx, tx, flatten(all)); err != nil {
+			return err
+		}
+		if err := stamp(ctx, tx, u.LedgerID); err != nil {
+			return err
+		}
+		if err := u.Adopt(ctx, tx); err != nil {
+			return err
+		}
+		return u.seal(ctx, tx, Version)
+	})
+}
+
+// seal ends a migration: the guards of this program, the version, and no dangling reference.
+func (u Upgrade) seal(ctx context.Context, tx *sql.Tx, version int) error {
+	list, err := guards()
+	if err != nil {
+		return err
+	}
+	if version == Version {
+		if err := execAll(ctx, tx, list); err != nil {
+			return err
+		}
+	}
+	if err := execAll(ctx, tx, []string{fmt.Sprintf(`PRAGMA user_version = %d`, version)}); err != nil {
+		return err
+	}
+	return checkReferences(ctx, tx, u.Path)
+}
+
+func (u Upgrade) inTx(ctx context.Context, conn *sql.Conn, work func(tx *sql.Tx) error) error {
+	tx, err := conn.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	if err := work(tx); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// rebuild moves the rows of the six core tables into tables made by our own DDL. Triggers and indexes of the other implementation go
+// with its tables; tables that aren't among the six stay.
+func rebuild(ctx context.Context, tx *sql.Tx, ddl []string) error {
+	if err := dropAll(ctx, tx, "trigger"); err != nil {
+		return err
+	}
+	for _, table := range CoreTables {
+		if err := execAll(ctx, tx, []string{
+			fmt.Sprintf(`CREATE TEMP TABLE old_%s AS SELECT * FROM main.%s`, table, table),
+			fmt.Sprintf(`DROP TABLE main.%s`, table),
+		}); err != nil {
+			return err
+		}
+	}
+	if err := execAll(ctx, tx, ddl); err != nil {
+		return err
+	}
+	for _, table := range CoreTables {
+		if err := execAll(ctx, tx, []string{
+			fmt.Sprintf(`INSERT INTO main.%s SELECT * FROM temp.old_%s`, table, table),
+			fmt.Sprintf(`DROP TABLE temp.old_%s`, table),
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func dropAll(ctx context.Context, tx *sql.Tx, kind string) error {
+	names, err := column(ctx, tx, `SELECT name FROM sqlite_schema WHERE type = $1`, kind)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		quoted := `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
+		if err := execAll(ctx, tx, []string{"DROP " + strings.ToUpper(kind) + " " + quoted}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func column(ctx context.Context, db querier, query string, args ...any) ([]string, error) {
+	rows, err := db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var out []string
+	for rows.Next() {
+		var s string
+		if err := rows.Scan(&s); err != nil {
+			return nil, err
+		}
+		out = append(out, s)
+	}
+	return out, rows.Err()
+}
