@@ -47,6 +47,11 @@ var soundness = []string{
 	`SELECT 'claim of decision ' || c.decision_id || ' is delivered without a receipt' FROM obligation_delivery_claims c
 		WHERE c.state = 'delivered' AND NOT EXISTS (
 			SELECT 1 FROM obligation_deliveries d WHERE d.obligation_id = c.obligation_id AND d.decision_id = c.decision_id)`,
+	`SELECT 'obligation ' || o.id || ' has a delivered claim and is ' || o.status FROM obligations o
+		JOIN obligation_delivery_claims c ON c.obligation_id = o.id WHERE c.state = 'delivered' AND o.status <> 'sent'`,
+	`SELECT 'obligation ' || o.id || ' has a claim that is ' || c.state || ' and is ' || o.status FROM obligations o
+		JOIN obligation_delivery_claims c ON c.obligation_id = o.id
+		WHERE c.state IN ('claimed', 'dispatching', 'unknown') AND o.status <> 'approved'`,
 	`SELECT 'receipt ' || d.id || ' belongs to a claim that is ' || c.state FROM obligation_deliveries d
 		JOIN obligation_delivery_claims c ON c.decision_id = d.decision_id WHERE c.state <> 'delivered'`,
 	`SELECT 'obligation ' || o.id || ' is approved without a snapshot of its epoch' FROM obligations o

@@ -38,7 +38,7 @@ func (l *Ledger) Claim(ctx context.Context, decision int64, worker string) (Clai
 	}
 	out := Claim{DecisionID: decision, Token: token, Worker: worker, Generation: 1}
 	var expired error
-	s := step{verb: "claim", actor: worker, decision: decision}
+	s := step{verb: "claim", actor: worker, decision: decision, byWorker: true}
 	err = l.do(ctx, s, func(ctx context.Context, tx *txn) error {
 		a, err := loadApproved(ctx, tx, decision)
 		if err != nil {
@@ -60,14 +60,25 @@ func (l *Ledger) Claim(ctx context.Context, decision int64, worker string) (Clai
 }
 
 func claimable(ctx context.Context, tx *txn, a *approved) error {
-	held, err := activeClaim(ctx, tx, a.c.id)
+	var held ClaimState
+	var used bool
+	err := tx.QueryRowContext(ctx, `
+		SELECT coalesce(max(CASE WHEN state IN ('claimed', 'dispatching', 'unknown') THEN state END), ''),
+			count(CASE WHEN decision_id = $2 THEN 1 END) > 0
+		FROM obligation_delivery_claims WHERE obligation_id = $1`, a.c.id, a.decision).Scan(&held, &used)
 	if err != nil {
 		return err
 	}
 	if held != "" {
 		return &HeldError{a.c.id, held}
 	}
-	return a.stillHolds(ctx, tx)
+	if err := a.stillHolds(ctx, tx); err != nil {
+		return err
+	}
+	if used {
+		return &MismatchError{a.c.id, "its decision was used by an earlier claim"}
+	}
+	return nil
 }
 
 func insertClaim(ctx context.Context, tx *txn, a *approved, c Claim) error {
@@ -89,7 +100,7 @@ func insertClaim(ctx context.Context, tx *txn, a *approved, c Claim) error {
 // proved that the worker is dead.
 func (l *Ledger) Adopt(ctx context.Context, decision int64, dead, worker string) (Claim, error) {
 	var out Claim
-	err := l.do(ctx, step{verb: "adopt", actor: worker, decision: decision}, func(ctx context.Context, tx *txn) error {
+	err := l.do(ctx, step{verb: "adopt", actor: worker, decision: decision, byWorker: true}, func(ctx context.Context, tx *txn) error {
 		h, err := readHeld(ctx, tx, decision)
 		if err != nil {
 			return err

@@ -13,6 +13,13 @@ type Receipt struct {
 	Detail     string
 }
 
+func (r Receipt) check() error {
+	if strings.TrimSpace(r.Coordinate) == "" {
+		return &InputError{Field: "coordinate", Reason: "is empty; `sent` is written only with the provider's coordinate"}
+	}
+	return nil
+}
+
 // Failure is how a Send ended that was not confirmed.
 type Failure struct {
 	Outcome             Outcome // Refused or Ambiguous
@@ -31,8 +38,8 @@ type attempt struct {
 func (l *Ledger) Complete(ctx context.Context, c Claim, r Receipt) error {
 	s := step{verb: "complete", actor: c.Worker, obligation: c.ObligationID, decision: c.DecisionID}
 	return l.do(ctx, s, func(ctx context.Context, tx *txn) error {
-		if strings.TrimSpace(r.Coordinate) == "" {
-			return &InputError{Field: "coordinate", Reason: "is empty; `sent` is written only with the provider's coordinate"}
+		if err := r.check(); err != nil {
+			return err
 		}
 		h, err := readHeld(ctx, tx, c.DecisionID)
 		if err != nil {

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+
+	"countersign/plaintext"
 )
 
 // current is an obligation with its newest filing: what an operator decides on.
@@ -74,12 +76,25 @@ func (c *current) consistent() error {
 		{"its channel is not the filed one", d.channel == f.channel && c.channel == f.channel},
 		{"its thread is not the filed one", d.thread == f.thread},
 		{"its envelope hash does not match its envelope", f.envelope == envelope},
+		{"it has characters that cleaning removes", c.clean()},
 	} {
 		if !check.ok {
 			return &MismatchError{c.id, check.field}
 		}
 	}
 	return nil
+}
+
+// clean tells whether what would go out is as Clean leaves it. Drafts of another implementation never went through it.
+func (c *current) clean() bool {
+	f := c.filing
+	for _, line := range []string{f.platform, f.channel, f.thread, f.subject} {
+		if cleaned, err := plaintext.Line(line); err != nil || cleaned != line {
+			return false
+		}
+	}
+	cleaned, err := plaintext.Text(f.text)
+	return err == nil && cleaned == f.text
 }
 
 // activeClaim returns the state of the claim that holds the obligation, or "".
@@ -98,24 +113,28 @@ func activeClaim(ctx context.Context, tx *txn, obligation int64) (ClaimState, er
 func nextEpoch(now, previous int64) int64 { return max(now, previous+1) }
 
 // backToDrafted takes an approval's obligation back to where it can be decided again: a new epoch, no deadline, so that no machine
-// approves what a person took back. Where a newer draft holds the pair, this one is closed.
-func backToDrafted(ctx context.Context, tx *txn, c *current) (Status, int64, error) {
-	status, epoch := StatusDrafted, nextEpoch(tx.sec, c.epoch)
+// approves what a person took back. Where a newer draft holds the pair, this one is closed. One that is not approved (somebody changed
+// it behind the ledger's back) stays as it is: it waits, or is finished.
+func backToDrafted(ctx context.Context, tx *txn, c *current) error {
+	if c.status != StatusApproved {
+		return nil
+	}
+	to := StatusDrafted
 	overtaken, err := exists(ctx, tx, `
 		SELECT 1 FROM obligations WHERE status = 'drafted' AND counterparty = $1 AND channel = $2`, c.counterparty, c.channel)
 	if err != nil {
-		return "", 0, err
+		return err
 	}
 	if overtaken {
-		status = StatusClosed
+		to = StatusClosed
 	}
-	if err := setStatus(ctx, tx, c, status, epoch); err != nil {
-		return "", 0, err
+	if err := setStatus(ctx, tx, c, to, nextEpoch(tx.sec, c.epoch)); err != nil {
+		return err
 	}
-	if status == StatusDrafted && c.autoSendAfter != 0 {
-		err = clearDeadline(ctx, tx, c.id)
+	if to == StatusDrafted && c.autoSendAfter != 0 {
+		return clearDeadline(ctx, tx, c.id)
 	}
-	return status, epoch, err
+	return nil
 }
 
 // setStatus moves an obligation from the status and epoch it was read with; whoever came between wins.

@@ -79,13 +79,18 @@ func (d Decision) check() error {
 	if d.Verdict == Reject {
 		return checkReason("reason", d.Reason)
 	}
-	return nil
+	return checkText("reason", d.Reason)
 }
 
 func checkReason(field, value string) error {
 	if strings.TrimSpace(value) == "" {
 		return &InputError{Field: field, Reason: "is empty; say why, the agent and the audit log need it"}
 	}
+	return checkText(field, value)
+}
+
+// checkText refuses what is too long or not UTF-8.
+func checkText(field, value string) error {
 	c := cleaner{}
 	if c.context(value, reasonLimit); c.err != nil {
 		c.err.(*InputError).Field = field
@@ -97,18 +102,21 @@ func checkReason(field, value string) error {
 func repeatedDecision(ctx context.Context, tx *txn, d Decision, out *Decided) (bool, error) {
 	var verdict Verdict
 	var status Status
+	var reason string
 	err := tx.QueryRowContext(ctx, `
-		SELECT v.id, v.obligation_id, v.decision, v.operator, v.draft_updated_ts, o.status
-		FROM obligation_decisions v JOIN obligations o ON o.id = v.obligation_id
+		SELECT v.id, v.obligation_id, v.decision, v.operator, v.draft_updated_ts, coalesce(r.reason, ''), o.status
+		FROM obligation_decisions v
+		JOIN obligations o ON o.id = v.obligation_id
+		LEFT JOIN decision_reasons r ON r.decision_id = v.id
 		WHERE v.nonce = $1`, d.Nonce).Scan(
-		&out.DecisionID, &out.ObligationID, &verdict, &out.Operator, &out.Epoch, &status)
+		&out.DecisionID, &out.ObligationID, &verdict, &out.Operator, &out.Epoch, &reason, &status)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	if out.ObligationID != d.ObligationID || verdict != d.Verdict || out.Operator != d.Operator.ID() || out.Epoch != d.Epoch {
+	if out.ObligationID != d.ObligationID || verdict != d.Verdict || out.Operator != d.Operator.ID() || out.Epoch != d.Epoch || reason != d.Reason {
 		*out = Decided{}
 		return false, &NonceError{d.Nonce}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"math"
 	"time"
 )
 
@@ -16,6 +17,14 @@ type DeliverFilter struct {
 	Hold     time.Duration // only what was approved at least this long ago
 }
 
+// newest is the latest time of a decision that counts. Without a hold every decision counts, also one that a faster clock stamped.
+func (f DeliverFilter) newest(now time.Time) int64 {
+	if f.Hold <= 0 {
+		return math.MaxInt64
+	}
+	return now.Add(-f.Hold).Unix()
+}
+
 // Ready is an approval that may be claimed, or whose claim may be adopted when its worker is dead.
 type Ready struct {
 	ObligationID, DecisionID                 int64
@@ -23,15 +32,18 @@ type Ready struct {
 	Holder                                   string // the worker of a claim that has not begun dispatch; empty where nobody claimed
 }
 
-// deliverable is the FROM and WHERE of everything that a pass may work on: $1 is the newest decision time that counts.
+// deliverable is the FROM and WHERE of everything that a pass may work on. Approvals of another implementation have no envelope and are
+// left to people; so is what raw SQL left half taken back. $1 is the newest decision time that counts.
 const deliverable = `
 	FROM obligations o
 	JOIN obligation_drafts d ON d.obligation_id = o.id
 	JOIN obligation_approval_snapshots s ON s.obligation_id = o.id AND s.draft_epoch = o.updated_at
+	JOIN approval_envelopes e ON e.decision_id = s.decision_id
 	JOIN obligation_decisions v ON v.id = s.decision_id AND v.decided_ts <= $1
-	LEFT JOIN obligation_delivery_claims c ON c.obligation_id = o.id AND c.state IN ('claimed', 'dispatching', 'unknown')
+	LEFT JOIN obligation_delivery_claims c ON c.obligation_id = o.id AND c.decision_id = s.decision_id
 	LEFT JOIN claim_holders h ON h.decision_id = c.decision_id
-	WHERE o.status = 'approved' AND o.direction = 'we_owe_them' AND (c.state IS NULL OR c.state = 'claimed')`
+	WHERE o.status = 'approved' AND o.direction = 'we_owe_them' AND (c.state IS NULL OR c.state = 'claimed')
+		AND NOT EXISTS (SELECT 1 FROM voided_approvals x WHERE x.decision_id = s.decision_id)`
 
 // Destinations lists where something waits, the most urgent first. Destinations whose last preparation failed are left out until their
 // back-off ends.
@@ -44,7 +56,7 @@ func (l *Ledger) Destinations(ctx context.Context, f DeliverFilter) ([]Destinati
 				AND ($2 = '' OR o.source = $2)
 				AND NOT EXISTS (SELECT 1 FROM prepare_backoff b WHERE b.platform = o.source AND b.channel = o.channel AND b.retry_us > $3)
 			GROUP BY o.source, o.channel
-			ORDER BY min(d.priority), min(s.decision_id)`, now.Add(-f.Hold).Unix(), f.Platform, now.UnixMicro())
+			ORDER BY min(d.priority), min(s.decision_id)`, f.newest(now), f.Platform, now.UnixMicro())
 		if err != nil {
 			return err
 		}
@@ -67,10 +79,10 @@ func (l *Ledger) Next(ctx context.Context, d Destination, f DeliverFilter, after
 	err := l.inRead(ctx, func(tx *sql.Tx) error {
 		return tx.QueryRowContext(ctx, `
 			SELECT o.id, s.decision_id, coalesce(s.origin_thread, ''), s.draft_text, coalesce(h.worker, CASE WHEN c.state IS NULL THEN '' ELSE $5 END),
-				coalesce((SELECT e.subject FROM approval_envelopes e WHERE e.decision_id = s.decision_id), '') `+deliverable+`
+				coalesce(e.subject, '') `+deliverable+`
 				AND o.source = $2 AND o.channel = $3 AND s.decision_id > $4
 			ORDER BY s.decision_id LIMIT 1`,
-			l.opts.Now().Add(-f.Hold).Unix(), d.Platform, d.Channel, after, unknownHolder).Scan(
+			f.newest(l.opts.Now()), d.Platform, d.Channel, after, unknownHolder).Scan(
 			&r.ObligationID, &r.DecisionID, &r.Thread, &r.Text, &r.Holder, &r.Subject)
 	})
 	if errors.Is(err, sql.ErrNoRows) {

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/gowebpki/jcs"
 )
@@ -15,8 +16,16 @@ type Envelope struct {
 	TextSHA256                         string
 }
 
-// Canonical returns the RFC 8785 form that Hash covers.
+// Canonical returns the RFC 8785 form that Hash covers. A field that is not UTF-8 is refused (*InputError): the JSON encoder would
+// silently replace its bad bytes, and two envelopes would have one hash.
 func (e Envelope) Canonical() ([]byte, error) {
+	for _, field := range []struct{ name, value string }{
+		{"platform", e.Platform}, {"channel", e.Channel}, {"thread", e.Thread}, {"subject", e.Subject}, {"text hash", e.TextSHA256},
+	} {
+		if !utf8.ValidString(field.value) {
+			return nil, &InputError{Field: field.name, Reason: "is not valid UTF-8; send UTF-8"}
+		}
+	}
 	raw, err := json.Marshal(map[string]any{
 		"attachments": []string{},
 		"channel":     e.Channel,

@@ -243,12 +243,15 @@ func writeDraft(ctx context.Context, tx *txn, draft Draft, shown string, out *Fi
 	args := []any{out.ObligationID, f.Text, shown, f.Platform, f.Channel, orNull(f.Thread), orNull(f.User), f.Priority, draft.sha256,
 		tx.sec, idOrNull(f.AutoSendAfter), idOrNull(f.Signal)}
 	if out.Refiled {
-		return tx.exec(ctx, `
+		n, err := tx.touch(ctx, `
 			UPDATE obligation_drafts SET draft_text = $2, context = $3, origin_platform = $4, origin_channel = $5, origin_thread = $6,
 				origin_user = $7, priority = $8, draft_sha256 = $9,
 				updated_ts = CASE WHEN updated_ts > $10 THEN updated_ts ELSE $10 END,
 				auto_send_after = $11, signal_obligation_id = $12
 			WHERE obligation_id = $1`, args...)
+		if err != nil || n == 1 {
+			return err
+		} // else raw SQL made an obligation that waits without a draft
 	}
 	return tx.exec(ctx, `
 		INSERT INTO obligation_drafts (obligation_id, draft_text, context, origin_platform, origin_channel, origin_thread, origin_user,

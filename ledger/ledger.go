@@ -67,7 +67,7 @@ func Open(ctx context.Context, path string, opts Options) (*Ledger, error) {
 	}
 	l := &Ledger{path: real, opts: withDefaults(opts)}
 	if err := l.connect(ctx); err != nil {
-		return nil, errors.Join(translate(err), l.Close())
+		return nil, errors.Join(l.translate(err), l.Close())
 	}
 	return l, nil
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"fmt"
+	"strings"
 	"time"
 )
 
@@ -42,14 +44,13 @@ func readAudit(ctx context.Context, tx *sql.Tx, f AuditFilter) ([]AuditEntry, er
 	if limit <= 0 {
 		limit = 1 << 62
 	}
+	where, args := f.where()
 	rows, err := tx.QueryContext(ctx, `
 		SELECT id, at_us, event, source, actor, obligation_id, decision_id, detail FROM (
 			SELECT a.id, a.at_us, a.event, a.source, a.actor, a.obligation_id, a.decision_id, a.detail
-			FROM audit_log a LEFT JOIN obligations o ON o.id = a.obligation_id
-			WHERE ($1 = 0 OR a.obligation_id = $1) AND ($2 = '' OR a.actor = $2) AND ($3 = '' OR o.counterparty = $3)
-				AND a.at_us >= $4 AND a.at_us <= $5
-			ORDER BY a.id DESC LIMIT $6) AS newest
-		ORDER BY id`, f.ObligationID, f.Actor, f.Counterparty, orBound(f.Since, 0), orBound(f.Until, 1<<62), limit)
+			FROM audit_log a LEFT JOIN obligations o ON o.id = a.obligation_id`+where+`
+			ORDER BY a.id DESC LIMIT $1) AS newest
+		ORDER BY id`, append([]any{limit}, args...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -67,9 +68,28 @@ func readAudit(ctx context.Context, tx *sql.Tx, f AuditFilter) ([]AuditEntry, er
 	return out, rows.Err()
 }
 
-func orBound(t time.Time, bound int64) int64 {
-	if t.IsZero() {
-		return bound
+// where has only the conditions that are set, so that one obligation's rows are found by their index in a long log. $1 is the limit.
+func (f AuditFilter) where() (string, []any) {
+	var conditions []string
+	var args []any
+	for _, c := range []struct {
+		set   bool
+		text  string
+		value any
+	}{
+		{f.ObligationID != 0, "a.obligation_id = $%d", f.ObligationID},
+		{f.Actor != "", "a.actor = $%d", f.Actor},
+		{f.Counterparty != "", "o.counterparty = $%d", f.Counterparty},
+		{!f.Since.IsZero(), "a.at_us >= $%d", f.Since.UnixMicro()},
+		{!f.Until.IsZero(), "a.at_us <= $%d", f.Until.UnixMicro()},
+	} {
+		if c.set {
+			args = append(args, c.value)
+			conditions = append(conditions, fmt.Sprintf(c.text, len(args)+1))
+		}
 	}
-	return t.UnixMicro()
+	if len(conditions) == 0 {
+		return "", nil
+	}
+	return " WHERE " + strings.Join(conditions, " AND "), args
 }

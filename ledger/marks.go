@@ -69,8 +69,8 @@ func looksLike(ctx context.Context, tx *txn, draft Draft) (string, error) {
 	name := draft.filing.Counterparty
 	var other string
 	err := tx.QueryRowContext(ctx, `
-		SELECT name FROM counterparties WHERE skeleton = $1 AND name <> $2 ORDER BY name LIMIT 1`,
-		plaintext.Skeleton(name), name).Scan(&other)
+		SELECT name FROM counterparties WHERE (skeleton = $1 OR folded = $2) AND name <> $3 ORDER BY name LIMIT 1`,
+		plaintext.Skeleton(name), plaintext.Folded(name), name).Scan(&other)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil
 	}
@@ -81,15 +81,17 @@ func looksLike(ctx context.Context, tx *txn, draft Draft) (string, error) {
 	return "[" + MarkLooksLike + " " + words + "]", nil
 }
 
-// duplicate marks an envelope that was approved within a day and not taken back: it is on its way, sent, or nobody knows.
+// duplicate marks an envelope that within a day was approved and not taken back, or was sent or became unknown, however old its
+// approval was by then.
 func duplicate(ctx context.Context, tx *txn, draft Draft) (string, error) {
 	var id int64
 	err := tx.QueryRowContext(ctx, `
 		SELECT e.obligation_id FROM approval_envelopes e
-		WHERE e.envelope_sha256 = $1 AND e.approved_us > $2
+		LEFT JOIN obligation_delivery_claims c ON c.obligation_id = e.obligation_id AND c.decision_id = e.decision_id
+		WHERE e.envelope_sha256 = $1 AND (e.approved_us > $2 OR c.updated_ts > $3)
 			AND NOT EXISTS (SELECT 1 FROM voided_approvals v WHERE v.decision_id = e.decision_id)
 		ORDER BY e.approved_us DESC LIMIT 1`,
-		draft.envelope, tx.us-day*1_000_000).Scan(&id)
+		draft.envelope, tx.us-day*1_000_000, tx.sec-day).Scan(&id)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil
 	}
@@ -102,7 +104,8 @@ func know(ctx context.Context, tx *txn, name string) error {
 	if err != nil || known {
 		return err
 	}
-	return tx.exec(ctx, `INSERT INTO counterparties (name, skeleton, first_us) VALUES ($1, $2, $3)`, name, plaintext.Skeleton(name), tx.us)
+	return tx.exec(ctx, `INSERT INTO counterparties (name, skeleton, folded, first_us) VALUES ($1, $2, $3, $4)`,
+		name, plaintext.Skeleton(name), plaintext.Folded(name), tx.us)
 }
 
 // contextWithMarks is the context column: the system's stamps on a line of their own, above what the agent says.

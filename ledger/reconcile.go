@@ -13,6 +13,9 @@ import (
 // token and tells whether the receipt is bound to it.
 func (l *Ledger) ConfirmSpooled(ctx context.Context, decision int64, worker string, r Receipt, authentic func(token string) bool) error {
 	return l.do(ctx, step{verb: "confirm", actor: worker, decision: decision}, func(ctx context.Context, tx *txn) error {
+		if err := r.check(); err != nil {
+			return err
+		}
 		h, err := readHeld(ctx, tx, decision)
 		if err != nil {
 			return err

@@ -44,14 +44,15 @@ func (l *Ledger) Revoke(ctx context.Context, r Revocation) (Decided, error) {
 }
 
 func repeatedRevocation(ctx context.Context, tx *txn, r Revocation, out *Decided) (bool, error) {
+	var reason string
 	err := tx.QueryRowContext(ctx, `
-		SELECT v.decision_id, v.obligation_id, v.actor, o.updated_at, o.status
+		SELECT v.decision_id, v.obligation_id, v.actor, v.reason, o.updated_at, o.status
 		FROM voided_approvals v JOIN obligations o ON o.id = v.obligation_id
-		WHERE v.nonce = $1`, r.Nonce).Scan(&out.DecisionID, &out.ObligationID, &out.Operator, &out.Epoch, &out.Status)
+		WHERE v.nonce = $1`, r.Nonce).Scan(&out.DecisionID, &out.ObligationID, &out.Operator, &reason, &out.Epoch, &out.Status)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
-	if err == nil && (out.ObligationID != r.ObligationID || out.Operator != r.Operator.ID()) {
+	if err == nil && (out.ObligationID != r.ObligationID || out.Operator != r.Operator.ID() || reason != r.Reason) {
 		*out = Decided{}
 		return false, &NonceError{r.Nonce}
 	}
@@ -126,22 +127,26 @@ func (l *Ledger) void(ctx context.Context, tx *txn, c *current, v voiding) error
 	if err := insertVoided(ctx, tx, c.id, v); err != nil {
 		return err
 	}
-	status, epoch, err := backToDrafted(ctx, tx, c)
-	if err != nil {
+	if err := backToDrafted(ctx, tx, c); err != nil {
 		return err
 	}
 	kind := v.kind
 	if kind == "cancelled" {
 		kind = "revoked" // an agent needs no third word for an approval that was taken back
 	}
-	if err := followUp(ctx, tx, c.filing.agent, c.id, kind, fmt.Sprintf("The approval was %s by %s: %s. The draft is %s.", v.kind, v.actor, v.reason, status)); err != nil {
+	if err := followUp(ctx, tx, c.filing.agent, c.id, kind, fmt.Sprintf("The approval was %s by %s: %s. The draft is %s.", v.kind, v.actor, v.reason, c.status)); err != nil {
 		return err
 	}
 	return record(ctx, tx, event{name: v.kind, source: sourceApproval, actor: v.actor, obligation: c.id, decision: v.decision,
-		detail: map[string]any{"reason": v.reason, "status": status, "epoch": epoch}})
+		detail: map[string]any{"reason": v.reason, "status": c.status, "epoch": c.epoch}})
 }
 
+// insertVoided records the taking back, unless somebody did so by hand and left the obligation approved.
 func insertVoided(ctx context.Context, tx *txn, obligation int64, v voiding) error {
+	done, err := exists(ctx, tx, `SELECT 1 FROM voided_approvals WHERE decision_id = $1`, v.decision)
+	if err != nil || done {
+		return err
+	}
 	return tx.exec(ctx, `
 		INSERT INTO voided_approvals (decision_id, obligation_id, kind, actor, reason, nonce, voided_us) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 		v.decision, obligation, v.kind, v.actor, v.reason, orNull(v.nonce), tx.us)
@@ -156,6 +161,21 @@ func cancelClaim(ctx context.Context, tx *txn, obligation, decision int64) error
 	return err
 }
 
+// claimedDecision returns the decision whose claim has not begun dispatch.
+func claimedDecision(ctx context.Context, tx *txn, obligation int64) (decision int64, err error) {
+	var state ClaimState
+	err = tx.QueryRowContext(ctx, `
+		SELECT decision_id, state FROM obligation_delivery_claims
+		WHERE obligation_id = $1 AND state IN ('claimed', 'dispatching', 'unknown')`, obligation).Scan(&decision, &state)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, &StatusError{obligation, "cancel", "no claim is active", "use `revoke` to take back an approval that nobody has claimed"}
+	}
+	if err == nil && state != ClaimClaimed {
+		err = &TooLateError{obligation, state}
+	}
+	return decision, err
+}
+
 // CancelByOperator gives up a claim before its dispatch. The obligation waits for a new decision.
 func (l *Ledger) CancelByOperator(ctx context.Context, op operator.Operator, obligation int64, reason string) (Decided, error) {
 	var out Decided
@@ -163,18 +183,14 @@ func (l *Ledger) CancelByOperator(ctx context.Context, op operator.Operator, obl
 		if !op.Known() {
 			return ErrNoOperator
 		}
+		if err := checkText("reason", reason); err != nil {
+			return err
+		}
 		c, err := load(ctx, tx, obligation)
 		if err != nil {
 			return err
 		}
-		held, err := activeClaim(ctx, tx, obligation)
-		if err != nil {
-			return err
-		}
-		if held == "" {
-			return &StatusError{obligation, "cancel", "no claim is active", "use `revoke` to take back an approval that nobody has claimed"}
-		}
-		decision, err := standingApproval(ctx, tx, c, "cancel")
+		decision, err := claimedDecision(ctx, tx, obligation)
 		if err != nil {
 			return err
 		}
@@ -225,7 +241,7 @@ func (l *Ledger) Withdraw(ctx context.Context, agent string, obligation, epoch i
 		if err != nil {
 			return err
 		}
-		if c.filing.agent != agent {
+		if agent == "" || c.filing.agent != agent {
 			return &WrongAgentError{obligation, agent, c.filing.agent}
 		}
 		if c.epoch != epoch {

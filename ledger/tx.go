@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 
+	"countersign/schema"
+
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 )
@@ -26,7 +28,7 @@ func (l *Ledger) inTx(ctx context.Context, work func(ctx context.Context, tx *tx
 	}
 	conn, err := l.write.Conn(ctx)
 	if err != nil {
-		return translate(err)
+		return l.translate(err)
 	}
 	defer conn.Close()
 	if err := ctx.Err(); err != nil {
@@ -35,31 +37,33 @@ func (l *Ledger) inTx(ctx context.Context, work func(ctx context.Context, tx *tx
 	ctx = context.WithValue(context.WithoutCancel(ctx), nestedKey{}, l)
 	sqlTx, err := conn.BeginTx(ctx, nil)
 	if err != nil {
-		return translate(err)
+		return l.translate(err)
 	}
 	defer sqlTx.Rollback()
 	now := l.opts.Now()
 	t := &txn{Tx: sqlTx, sec: now.Unix(), us: now.UnixMicro()}
 	if err := work(ctx, t); err != nil {
-		return translate(err)
+		return l.translate(err)
 	}
-	return translate(sqlTx.Commit())
+	return l.translate(sqlTx.Commit())
 }
 
 // inRead runs work on one consistent state of the ledger, without ever waiting for a writer.
 func (l *Ledger) inRead(ctx context.Context, work func(tx *sql.Tx) error) error {
 	sqlTx, err := l.read.BeginTx(ctx, nil)
 	if err != nil {
-		return translate(err)
+		return l.translate(err)
 	}
 	defer sqlTx.Rollback()
-	return translate(work(sqlTx))
+	return l.translate(work(sqlTx))
 }
 
 // step names an exported step for the audit log.
 type step struct {
 	verb, actor          string
 	obligation, decision int64
+	byWorker             bool // of a pass, which comes again and again
+	unproven             bool // the actor proved no identity
 }
 
 // do runs a step, and records it when the contract refuses it, although its own work was rolled back.
@@ -73,18 +77,20 @@ func (l *Ledger) do(ctx context.Context, s step, work func(ctx context.Context, 
 
 // exec runs a statement that must touch exactly one row; anything else means that a guard or a race was in the way.
 func (t *txn) exec(ctx context.Context, query string, args ...any) error {
+	n, err := t.touch(ctx, query, args...)
+	if err == nil && n != 1 {
+		err = fmt.Errorf("ledger: a statement touched %d rows, want 1: %.80s", n, query)
+	}
+	return err
+}
+
+// touch runs a statement and returns how many rows it touched.
+func (t *txn) touch(ctx context.Context, query string, args ...any) (int64, error) {
 	result, err := t.ExecContext(ctx, query, args...)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	n, err := result.RowsAffected()
-	if err != nil {
-		return err
-	}
-	if n != 1 {
-		return fmt.Errorf("ledger: a statement touched %d rows, want 1: %.80s", n, query)
-	}
-	return nil
+	return result.RowsAffected()
 }
 
 // GuardError says that a guard of the database refused a statement of ours: the ledger was changed behind our back, or this is a bug.
@@ -107,22 +113,24 @@ func (e *FullError) Error() string {
 // Unwrap returns the driver's error.
 func (e *FullError) Unwrap() error { return e.Err }
 
+func (l *Ledger) translate(err error) error { return translate(l.path, err) }
+
 // translate turns driver errors into the ledger's, by result code and never by text.
 // Source: https://www.sqlite.org/rescode.html
-func translate(err error) error {
+func translate(path string, err error) error {
 	var driver *sqlite.Error
 	if !errors.As(err, &driver) {
 		return err
 	}
 	switch driver.Code() & 0xff {
-	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL: // the last: many opened the write-ahead log at once
 		return fmt.Errorf("%w (%w)", ErrBusy, err)
 	case sqlite3.SQLITE_CONSTRAINT:
 		return &GuardError{err}
 	case sqlite3.SQLITE_FULL:
 		return &FullError{err}
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
-		return fmt.Errorf("the ledger's file is damaged; stop all workers and restore a backup: %w", err)
+		return fmt.Errorf("%w (%w)", &schema.NotLedgerError{Path: path, Reason: "it is damaged"}, err)
 	}
 	return err
 }

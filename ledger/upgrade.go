@@ -40,7 +40,7 @@ func Upgrade(ctx context.Context, path string, opts Options) (Upgraded, error) {
 		},
 	}
 	if out.Changed, err = run.Run(ctx); err != nil {
-		return Upgraded{}, translate(err)
+		return Upgraded{}, translate(path, err)
 	}
 	if out.Changed {
 		out.Backup = run.Backup
@@ -107,14 +107,19 @@ func foreignDrafts(ctx context.Context, tx *txn) ([]foreignDraft, error) {
 	return out, rows.Err()
 }
 
-// importFiling writes the filing of a foreign draft. Where its stored hash is not its text's, the filing has the true one: the
+// importFiling writes the filing of a foreign draft, with the marks that it would get here: a draft without any could be approved by
+// a machine. Where its stored hash is not its text's, the filing has the true one: the
 // difference then keeps it from ever being approved until it is filed anew.
 func importFiling(ctx context.Context, tx *txn, d foreignDraft) error {
 	f := d.draft.filing
-	d.filed.Markers, d.filed.Warnings = []string{}, []string{}
+	markers, err := marks(ctx, tx, d.draft, nil, pair{})
+	if err != nil {
+		return err
+	}
+	d.filed.Markers, d.filed.Warnings = markers, []string{}
 	d.filed.Priority, d.filed.EnvelopeSHA256, d.filed.DraftSHA256 = f.Priority, d.draft.envelope, d.draft.sha256
 	d.filed.Notice = Notice{Routed: RoutedRetained, Reason: "taken over from another implementation"}
-	if err := insertFiling(ctx, tx, d.draft, d.summary, d.shown, []string{}, &d.filed); err != nil {
+	if err := insertFiling(ctx, tx, d.draft, d.summary, d.shown, markers, &d.filed); err != nil {
 		return err
 	}
 	return know(ctx, tx, f.Counterparty)

@@ -3,6 +3,7 @@ package schema
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"regexp"
 	"sort"
 	"strings"
@@ -22,8 +23,11 @@ func Check(ctx context.Context, db querier, path string) error {
 	if err := db.QueryRowContext(ctx, `PRAGMA user_version`).Scan(&version); err != nil {
 		return err
 	}
+	if version < 1 {
+		return &GuardError{path, fmt.Sprintf("schema version %d", version), "not one of the ledger's own"}
+	}
 	if version < Version {
-		return &UpgradeError{Path: path, Found: max(version, 1)}
+		return &UpgradeError{Path: path, Found: version}
 	}
 	if version > Version {
 		return &NewerError{Path: path, Found: version}

@@ -60,6 +60,9 @@ type UpgradeStoppedError struct {
 }
 
 func (e *UpgradeStoppedError) Error() string {
+	if len(e.Rows) == 0 {
+		return fmt.Sprintf("ledger %q was not upgraded and is unchanged: %s", e.Path, e.Reason)
+	}
 	return fmt.Sprintf("ledger %q was not upgraded and is unchanged: %s: %s", e.Path, e.Reason, joinSome(e.Rows, 10))
 }
 

@@ -53,6 +53,9 @@ func checkForeign(ctx context.Context, db querier, path string) error {
 			return err
 		}
 	}
+	if err := checkNames(ctx, db, path); err != nil {
+		return err
+	}
 	for _, check := range foreignChecks {
 		rows, err := column(ctx, db, check.query)
 		if err != nil {
@@ -65,7 +68,51 @@ func checkForeign(ctx context.Context, db querier, path string) error {
 	return nil
 }
 
+// checkNames refuses a ledger that has tables, views or indexes under names that ours will have. What is on a core table goes with it.
+func checkNames(ctx context.Context, db querier, path string) error {
+	own, err := objects()
+	if err != nil {
+		return err
+	}
+	found, err := column(ctx, db, `
+		SELECT type || ' ' || name FROM sqlite_schema
+		WHERE type <> 'trigger' AND lower(tbl_name) NOT IN ('`+strings.Join(CoreTables, `', '`)+`') ORDER BY name`)
+	if err != nil {
+		return err
+	}
+	var taken []string
+	for _, object := range found {
+		_, name, _ := strings.Cut(strings.ToLower(object), " ")
+		if own["table "+name] != "" || own["index "+name] != "" {
+			taken = append(taken, object)
+		}
+	}
+	if len(taken) > 0 {
+		return &UpgradeStoppedError{Path: path, Reason: "it has names that the upgrade needs; rename or drop them", Rows: taken}
+	}
+	return nil
+}
+
 var foreignChecks = []struct{ reason, query string }{
+	{"several rows have one key", `
+		SELECT 'obligation ' || id FROM obligations GROUP BY id HAVING count(*) > 1
+		UNION ALL SELECT 'draft of obligation ' || obligation_id FROM obligation_drafts GROUP BY obligation_id HAVING count(*) > 1
+		UNION ALL SELECT 'decision ' || id FROM obligation_decisions GROUP BY id HAVING count(*) > 1
+		UNION ALL SELECT 'nonce of decisions ' || group_concat(id, ', ') FROM obligation_decisions GROUP BY nonce HAVING count(*) > 1
+		UNION ALL SELECT 'snapshot of decision ' || decision_id FROM obligation_approval_snapshots GROUP BY decision_id HAVING count(*) > 1
+		UNION ALL SELECT 'token of the claims of decisions ' || group_concat(decision_id, ', ') FROM obligation_delivery_claims
+		GROUP BY token HAVING count(*) > 1
+		UNION ALL SELECT 'receipt ' || id FROM obligation_deliveries GROUP BY id HAVING count(*) > 1
+		UNION ALL SELECT 'receipts ' || group_concat(id, ', ') FROM obligation_deliveries
+		WHERE decision_id IS NOT NULL GROUP BY obligation_id, decision_id HAVING count(*) > 1`},
+	{"an id is not positive", `
+		SELECT 'obligation ' || id FROM obligations WHERE id < 1
+		UNION ALL SELECT 'decision ' || id FROM obligation_decisions WHERE id < 1
+		UNION ALL SELECT 'receipt ' || id FROM obligation_deliveries WHERE id < 1`},
+	{"a claim holds an obligation that is not approved", `
+		SELECT 'obligation ' || o.id || ': ' || o.status || ', its claim is ' || c.state FROM obligations o
+		JOIN obligation_delivery_claims c ON c.obligation_id = o.id
+		WHERE c.state IN ('claimed', 'dispatching', 'unknown') AND o.status <> 'approved'`},
 	{"several drafts wait for one counterparty and channel; close all but one of each", `
 		SELECT 'obligations ' || group_concat(id, ', ') FROM obligations WHERE status = 'drafted'
 		GROUP BY counterparty, channel HAVING count(*) > 1`},

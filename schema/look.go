@@ -31,28 +31,32 @@ func Look(path string) (Kind, error) {
 	if err != nil {
 		return 0, err
 	}
-	if binary.BigEndian.Uint32(header[68:72]) == ApplicationID {
-		return Ours, nil
+	if binary.BigEndian.Uint32(header[68:72]) != ApplicationID {
+		return lookForCore(path)
 	}
-	return Foreign, lookForCore(path)
+	// Only a newer version is sure from here: a version never goes back, but one that was just written may still be in the log.
+	if version := int(int32(binary.BigEndian.Uint32(header[60:64]))); version > Version {
+		return Ours, &NewerError{path, version}
+	}
+	return Ours, nil
 }
 
 func readHeader(path string) ([]byte, error) {
-	file, err := os.Open(path)
+	info, err := os.Stat(path) // first: to open a pipe would wait for its writer
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &MissingError{Path: path}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("ledger: %w", err)
 	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("ledger: %w", err)
-	}
 	if !info.Mode().IsRegular() {
 		return nil, &NotLedgerError{path, "it is not a regular file"}
 	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("ledger: %w", err)
+	}
+	defer file.Close()
 	if info.Size() == 0 {
 		return nil, &NotLedgerError{path, "it is empty"}
 	}
@@ -78,22 +82,37 @@ func plausible(path string, header []byte, size int64) error {
 	return nil
 }
 
-// lookForCore opens the file immutable, which reads the main file alone and can't write.
-func lookForCore(path string) error {
-	db, err := sql.Open("sqlite", fileURI(path, "mode=ro", "immutable=1"))
+// lookForCore opens the file immutable, which reads the main file alone and can't write. Only where a write-ahead log may hold what the
+// main file doesn't have yet (an upgrade, for one), it is read too; the main file stays as it is.
+func lookForCore(path string) (Kind, error) {
+	if err := switchLocking(); err != nil {
+		return 0, err
+	}
+	query := []string{"mode=ro", "immutable=1"}
+	if log, err := os.Stat(path + "-wal"); err == nil && log.Size() > 0 {
+		query = query[:1]
+	}
+	db, err := sql.Open("sqlite", fileURI(path, query...))
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer db.Close()
+	var application int64
+	if err := db.QueryRow(`PRAGMA application_id`).Scan(&application); err != nil {
+		return 0, &NotLedgerError{path, "it can't be read: " + err.Error()}
+	}
+	if application == ApplicationID {
+		return Ours, nil
+	}
 	for _, table := range CoreTables {
 		var n int
 		err := db.QueryRow(`SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = $1`, table).Scan(&n)
 		if err != nil {
-			return &NotLedgerError{path, "it can't be read: " + err.Error()}
+			return 0, &NotLedgerError{path, "it can't be read: " + err.Error()}
 		}
 		if n == 0 {
-			return &NotLedgerError{path, fmt.Sprintf("it is a SQLite file without the table %s", table)}
+			return 0, &NotLedgerError{path, fmt.Sprintf("it is a SQLite file without the table %s", table)}
 		}
 	}
-	return nil
+	return Foreign, nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 )
@@ -40,6 +41,11 @@ func (u Upgrade) Run(ctx context.Context) (bool, error) {
 	if kind == Foreign {
 		return true, u.adopt(ctx, conn)
 	}
+	return u.advance(ctx, conn)
+}
+
+// advance brings a ledger of ours to Version.
+func (u Upgrade) advance(ctx context.Context, conn *sql.Conn) (bool, error) {
 	var version int
 	if err := conn.QueryRowContext(ctx, `PRAGMA user_version`).Scan(&version); err != nil {
 		return false, err
@@ -47,7 +53,7 @@ func (u Upgrade) Run(ctx context.Context) (bool, error) {
 	if version > Version {
 		return false, &NewerError{u.Path, version}
 	}
-	if version == Version {
+	if version < 1 || version == Version {
 		return false, Check(ctx, conn, u.Path)
 	}
 	if err := u.backup(ctx, conn); err != nil {
@@ -82,7 +88,20 @@ func (u Upgrade) backup(ctx context.Context, conn *sql.Conn) error {
 	if _, err := conn.ExecContext(ctx, `VACUUM INTO $1`, u.Backup); err != nil {
 		return errors.Join(fmt.Errorf("backup to %q: %w", u.Backup, err), os.Remove(u.Backup))
 	}
-	return nil
+	return u.syncBackup()
+}
+
+// syncBackup makes the copy durable before the first change to its original: VACUUM INTO does not sync.
+// Source: https://www.sqlite.org/lang_vacuum.html#vacuum_with_an_into_clause
+func (u Upgrade) syncBackup() error {
+	file, err := os.OpenFile(u.Backup, os.O_RDWR, 0)
+	if err != nil {
+		return fmt.Errorf("backup: %w", err)
+	}
+	if err := errors.Join(file.Sync(), file.Close()); err != nil {
+		return fmt.Errorf("backup: %w", err)
+	}
+	return syncDir(filepath.Dir(u.Backup))
 }
 
 // migrate applies the missing versions to a ledger of ours, one transaction each, and then replaces the guards.
@@ -121,7 +140,7 @@ func (u Upgrade) adopt(ctx context.Context, conn *sql.Conn) error {
 		return err
 	}
 	return u.inTx(ctx, conn, func(tx *sql.Tx) error {
-		if err := checkForeign(ctx, tx, u.Path); err != nil { // again: a writer may have come between
+		if err := u.stillForeign(ctx, tx); err != nil {
 			return err
 		}
 		if err := rebuild(ctx, tx, flatten(all)); err != nil {
@@ -135,6 +154,18 @@ func (u Upgrade) adopt(ctx context.Context, conn *sql.Conn) error {
 		}
 		return u.seal(ctx, tx, Version)
 	})
+}
+
+// stillForeign checks once more, now that nobody else can write: a writer, or another upgrade, may have come between.
+func (u Upgrade) stillForeign(ctx context.Context, tx *sql.Tx) error {
+	var application int64
+	if err := tx.QueryRowContext(ctx, `PRAGMA application_id`).Scan(&application); err != nil {
+		return err
+	}
+	if application == ApplicationID {
+		return &UpgradeStoppedError{Path: u.Path, Reason: "another process has just upgraded it; use it as it is"}
+	}
+	return checkForeign(ctx, tx, u.Path)
 }
 
 // seal ends a migration: the guards of this program, the version, and no dangling reference.

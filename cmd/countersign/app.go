@@ -39,11 +39,44 @@ func (a *app) add(commands ...*cli.Command) {
 // allCommands lists what the program can do. A new command is a constructor in a file of its own, and a line here.
 func (a *app) allCommands() []*cli.Command {
 	return []*cli.Command{
+		a.demoCommand(),
+		a.initCommand(),
+		a.fileCommand(),
+		a.waitCommand(),
+		a.inboxCommand(),
+		a.withdrawCommand(),
+		a.listCommand(),
+		a.showCommand(),
+		a.diffCommand(),
+		a.approveCommand(),
+		a.rejectCommand(),
+		a.revokeCommand(),
+		a.steerCommand(),
+		a.deliverCommand(),
+		a.recoverCommand(),
+		a.claimsCommand(),
+		a.cancelCommand(),
+		a.reconcileCommand(),
+		a.settleCommand(),
+		a.closeCommand(),
+		a.auditCommand(),
+		a.configCommand(),
+		a.dbCommand(),
 		a.versionCommand(),
 		a.completionCommand(),
 		a.helpCommand(),
 	}
 }
+
+// The groups of commands in help, in this order.
+const (
+	categoryStart     = "Start"
+	categoryAgents    = "Agents"
+	categoryOperators = "Operators"
+	categoryDelivery  = "Delivery"
+	categoryAudit     = "Audit"
+	categoryUpkeep    = "Upkeep"
+)
 
 func globalFlags() []cli.Flag {
 	return []cli.Flag{

@@ -13,7 +13,7 @@ func (a *app) completionCommand() *cli.Command {
 	return &cli.Command{
 		Name:     "completion",
 		Usage:    "print a script that completes commands and flags in a shell",
-		Category: "Upkeep",
+		Category: categoryUpkeep,
 		Description: manual{
 			text: "The script is text on standard output, also with --json.",
 			examples: []string{

@@ -19,6 +19,7 @@ type env struct {
 	Stderr io.Writer
 	Getenv func(string) string
 	Now    func() time.Time // its location is the zone in which people are shown times
+	After  func(time.Duration) <-chan time.Time
 
 	StdinTTY  bool
 	StderrTTY bool
@@ -37,6 +38,7 @@ func processEnv() env {
 		Stderr:     os.Stderr,
 		Getenv:     os.Getenv,
 		Now:        time.Now,
+		After:      time.After,
 		StdinTTY:   term.IsTerminal(int(os.Stdin.Fd())),
 		StderrTTY:  term.IsTerminal(int(os.Stderr.Fd())),
 		ReadSecret: readSecret,

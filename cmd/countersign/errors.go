@@ -1,11 +1,11 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
 
+	"countersign/config"
 	"countersign/plaintext"
 )
 
@@ -28,6 +28,11 @@ const (
 	kindUsage         = "usage"
 	kindTooLarge      = "too_large"
 	kindNotAuthorised = "not_authorised"
+	kindConfiguration = "configuration"
+	kindTimeout       = "timeout"
+	kindCheckFailed   = "check_failed"
+	kindUnknown       = "unknown"
+	kindNotPrepared   = "not_prepared"
 )
 
 // exitError is an error that knows how the program ends.
@@ -55,22 +60,6 @@ func exitf(code int, kind, format string, args ...any) *exitError {
 // usagef makes an error of the command line.
 func usagef(format string, args ...any) *exitError {
 	return exitf(exitUsage, kindUsage, format, args...)
-}
-
-// explain finds the exit code, kind and hint of any error: the one place where errors of the packages below get theirs.
-func explain(err error) *exitError {
-	as := func(code int, kind, hint string) *exitError {
-		return &exitError{code: code, kind: kind, hint: hint, err: err}
-	}
-	var known *exitError
-	switch {
-	case errors.As(err, &known):
-		return as(known.code, known.kind, known.hint)
-	case errors.Is(err, context.Canceled):
-		return as(exitFailure, kindInterrupted, "")
-	default:
-		return as(exitFailure, kindFailure, "")
-	}
 }
 
 // report tells err on stderr, if there is one, and returns the exit code.
@@ -102,6 +91,9 @@ func (a *app) report(err error) int {
 // errorLines takes apart what errors.Join joined. Line breaks of any other origin are part of a message that may not
 // be ours, and must not look like a line of their own.
 func errorLines(err error) []string {
+	if invalid, ok := errors.AsType[*config.InvalidError](err); ok {
+		return configurationLines(invalid)
+	}
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
 		return []string{err.Error()}
@@ -115,4 +107,24 @@ func errorLines(err error) []string {
 		return []string{err.Error()}
 	}
 	return lines
+}
+
+// configurationLines are the problems of a configuration, each with its place, as a compiler would tell them.
+func configurationLines(invalid *config.InvalidError) []string {
+	lines := []string{"the configuration is not valid"}
+	for _, p := range invalid.Problems {
+		lines = append(lines, problemLine(invalid.Path, p))
+	}
+	return lines
+}
+
+func problemLine(path string, p config.Problem) string {
+	line := path + ":"
+	if p.Line > 0 {
+		line += fmt.Sprintf("%d:", p.Line)
+	}
+	if p.Key != "" {
+		line += " " + p.Key + ":"
+	}
+	return line + " " + p.Text
 }

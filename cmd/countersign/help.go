@@ -13,7 +13,7 @@ func (a *app) helpCommand() *cli.Command {
 		Name:      "help",
 		Usage:     "show what a command does and how it is called",
 		ArgsUsage: "[COMMAND...]",
-		Category:  "Upkeep",
+		Category:  categoryUpkeep,
 		Description: manual{
 			text: "Help is text on standard output, also with --json. `countersign COMMAND --help` shows the same.",
 			examples: []string{

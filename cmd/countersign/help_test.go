@@ -36,8 +36,8 @@ func TestEveryCommandHasHelp(t *testing.T) {
 			if !strings.Contains(c.Description, "\nExamples:\n") {
 				t.Error("no examples in Description")
 			}
-			asked := runTest(t, testEnv(append(commandNames(path), "--help")...))
-			help := runTest(t, testEnv(append([]string{"help"}, commandNames(path)...)...))
+			asked := runProgram(t, testEnv(append(commandNames(path), "--help")...))
+			help := runProgram(t, testEnv(append([]string{"help"}, commandNames(path)...)...))
 			if asked != help || help.code != 0 || help.stderr != "" || !strings.HasPrefix(help.stdout, "countersign "+name+" - ") {
 				t.Errorf("got %+v and %+v", asked, help)
 			}

@@ -21,6 +21,7 @@ func testEnv(args ...string) env {
 		Stdout: new(bytes.Buffer),
 		Stderr: new(bytes.Buffer),
 		Getenv: func(string) string { return "" },
+		After:  func(time.Duration) <-chan time.Time { return make(chan time.Time) }, // nobody waits without a reason
 		Now:    func() time.Time { return time.Unix(1_700_000_000, 0).In(time.FixedZone("", 2*60*60)) },
 		ReadSecret: func(context.Context, string) (string, error) {
 			return "", errors.New("asked for a secret without a terminal")
@@ -40,19 +41,36 @@ type outcome struct {
 	stdout, stderr string
 }
 
-// runTest runs the program with the probe commands added.
+// runTest runs the probe.
 func runTest(t *testing.T, e env) outcome {
 	t.Helper()
-	a := newApp(e)
-	a.add(probeCommands(a)...)
+	return runApp(t, newProbe(e), e)
+}
+
+// runProgram runs the program.
+func runProgram(t *testing.T, e env) outcome {
+	t.Helper()
+	return runApp(t, newApp(e), e)
+}
+
+func runApp(t *testing.T, a *app, e env) outcome {
+	t.Helper()
 	code := a.run(t.Context())
 	return outcome{code, e.Stdout.(*bytes.Buffer).String(), e.Stderr.(*bytes.Buffer).String()}
 }
 
-// probeMain is the program with the probe commands, as a process of its own.
-func probeMain() {
-	a := newApp(processEnv())
+// newProbe is the program with the probe commands in place of the real ones, but for those that tell of the program.
+func newProbe(e env) *app {
+	a := newApp(e)
+	a.commands = nil
+	a.add(a.versionCommand(), a.completionCommand(), a.helpCommand())
 	a.add(probeCommands(a)...)
+	return a
+}
+
+// probeMain is the probe as a process of its own.
+func probeMain() {
+	a := newProbe(processEnv())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	context.AfterFunc(ctx, stop)
 	os.Exit(a.run(ctx))

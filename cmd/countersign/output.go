@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"strconv"
+	"strings"
 	"time"
 	"unicode"
 	"unicode/utf16"
@@ -105,4 +106,17 @@ func newLogger(e env, asJSON, verbose bool) *slog.Logger {
 		}
 	}
 	return slog.New(slog.NewTextHandler(e.Stderr, options))
+}
+
+// count is a number of things: "1 problem", "2 deliveries".
+func count(n int, one string) string {
+	stem, isY := strings.CutSuffix(one, "y")
+	switch {
+	case n == 1:
+		return "1 " + one
+	case isY:
+		return fmt.Sprintf("%d %sies", n, stem)
+	default:
+		return fmt.Sprintf("%d %ss", n, one)
+	}
 }

@@ -50,14 +50,21 @@ func (p *page) fields(list ...field) {
 // quote adds a text in full behind a bar, so that none of its lines can be taken for one of ours. Lines too long for
 // the terminal are broken, and the rest stands behind a broken bar: the text itself has no line break there.
 func (p *page) quote(text string) {
-	const bar, brokenBar = "│ ", "┆ "
-	width := p.width - runewidth.StringWidth(bar)
 	for line := range strings.SplitSeq(plaintext.Visible(text), "\n") {
-		mark := bar
-		for part := range strings.SplitSeq(runewidth.Wrap(expandTabs(line), width), "\n") {
-			p.buf.WriteString(mark + part + "\n")
-			mark = brokenBar
-		}
+		p.broken(bar, expandTabs(line))
+	}
+}
+
+const (
+	bar       = "│ "
+	brokenBar = "┆ "
+)
+
+// broken adds a line behind a mark, and what doesn't fit the terminal behind broken bars.
+func (p *page) broken(mark, line string) {
+	for part := range strings.SplitSeq(runewidth.Wrap(line, p.width-runewidth.StringWidth(mark)), "\n") {
+		p.buf.WriteString(mark + part + "\n")
+		mark = brokenBar
 	}
 }
 

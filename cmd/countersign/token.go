@@ -84,9 +84,10 @@ func checkPrivate(path string, info fs.FileInfo) error {
 
 // notAuthorised is err with the hint where a token may come from.
 func notAuthorised(err error) *exitError {
-	e := &exitError{code: exitUnauthorised, kind: kindNotAuthorised, err: err}
-	return e.hinted("give the operator's token in --%s FILE or $%s, or run it at a terminal", tokenFileFlag, operatorTokenEnv)
+	return &exitError{code: exitUnauthorised, kind: kindNotAuthorised, hint: tokenHint, err: err}
 }
+
+const tokenHint = "give the operator's token in --" + tokenFileFlag + " FILE or $" + operatorTokenEnv + ", or run it at a terminal"
 
 // trimNewline takes one line end off, as editors and shells leave it.
 func trimNewline(s string) string {

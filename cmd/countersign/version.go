@@ -11,7 +11,7 @@ func (a *app) versionCommand() *cli.Command {
 	return &cli.Command{
 		Name:     "version",
 		Usage:    "show the version, and what it was built from",
-		Category: "Upkeep",
+		Category: categoryUpkeep,
 		Description: manual{
 			text:     "The commit is known only to a program built from a checkout.",
 			examples: []string{"countersign version", "countersign version --json"},

@@ -1,7 +1,8 @@
 -- Guards stand in the database so that a second writer with raw SQL can't break the contract by mistake. None rests on a pragma: a
 -- foreign connection has neither foreign keys nor recursive triggers, so REPLACE would delete the row in its way without firing a
 -- delete trigger. Every insert and update guard therefore aborts by itself where another row holds one of the unique keys.
--- NEW.<integer primary key> is -1 in a BEFORE INSERT trigger when SQLite is to choose it. Statements are separated by blank lines.
+-- NEW.<integer primary key> is -1 in a BEFORE INSERT trigger when SQLite is to choose it; the AFTER INSERT guards keep that a safe sign,
+-- for a row that really were -1 would stand in the way of every later one. Statements are separated by blank lines.
 
 CREATE TRIGGER guard_obligations_insert BEFORE INSERT ON obligations
 BEGIN
@@ -17,6 +18,11 @@ BEGIN
       AND NOT EXISTS (SELECT 1 FROM settlements s WHERE s.decision_id = c.decision_id));
 END;
 
+CREATE TRIGGER guard_obligations_id AFTER INSERT ON obligations
+BEGIN
+  SELECT RAISE(ABORT, 'guard: ids are positive') WHERE NEW.id < 1;
+END;
+
 CREATE TRIGGER guard_obligations_update BEFORE UPDATE ON obligations
 BEGIN
   SELECT RAISE(ABORT, 'guard: an obligation keeps its id, counterparty and channel')
@@ -24,6 +30,7 @@ BEGIN
   SELECT RAISE(ABORT, 'guard: obligation is frozen by an active claim') WHERE EXISTS (
     SELECT 1 FROM obligation_delivery_claims WHERE obligation_id = OLD.id AND state IN ('claimed', 'dispatching', 'unknown'));
   SELECT RAISE(ABORT, 'guard: the epoch never goes back') WHERE NEW.updated_at < OLD.updated_at;
+  SELECT RAISE(ABORT, 'guard: unknown direction') WHERE NEW.direction NOT IN ('we_owe_them', 'they_owe_us', 'none');
   SELECT RAISE(ABORT, 'guard: a changed source or direction needs a new epoch')
     WHERE (NEW.source IS NOT OLD.source OR NEW.direction IS NOT OLD.direction) AND NEW.updated_at <= OLD.updated_at;
   SELECT RAISE(ABORT, 'guard: another draft holds this counterparty and channel') WHERE NEW.status = 'drafted' AND EXISTS (
@@ -56,6 +63,8 @@ END;
 
 CREATE TRIGGER guard_drafts_insert BEFORE INSERT ON obligation_drafts
 BEGIN
+  SELECT RAISE(ABORT, 'guard: obligation is frozen by an active claim') WHERE EXISTS (
+    SELECT 1 FROM obligation_delivery_claims WHERE obligation_id = NEW.obligation_id AND state IN ('claimed', 'dispatching', 'unknown'));
   SELECT RAISE(ABORT, 'guard: the obligation has a draft') WHERE EXISTS (
     SELECT 1 FROM obligation_drafts WHERE obligation_id = NEW.obligation_id);
   SELECT RAISE(ABORT, 'guard: a draft needs its drafted obligation, of the same source and channel, and its filing') WHERE NOT EXISTS (
@@ -63,9 +72,9 @@ BEGIN
     WHERE o.id = NEW.obligation_id AND o.status = 'drafted' AND o.source = NEW.origin_platform AND o.channel = NEW.origin_channel
       AND f.id = (SELECT max(id) FROM filings WHERE obligation_id = NEW.obligation_id)
       AND f.text = NEW.draft_text AND f.text_sha256 = NEW.draft_sha256 AND f.platform = NEW.origin_platform
-      AND f.channel = NEW.origin_channel AND f.thread IS NEW.origin_thread AND f.priority = NEW.priority);
-  SELECT RAISE(ABORT, 'guard: obligation is frozen by an active claim') WHERE EXISTS (
-    SELECT 1 FROM obligation_delivery_claims WHERE obligation_id = NEW.obligation_id AND state IN ('claimed', 'dispatching', 'unknown'));
+      AND f.channel = NEW.origin_channel AND f.thread IS NEW.origin_thread AND f.origin_user IS NEW.origin_user
+      AND f.priority = NEW.priority AND f.context IS NEW.context
+      AND (NEW.auto_send_after IS NULL OR f.auto_send_after = NEW.auto_send_after));
 END;
 
 CREATE TRIGGER guard_drafts_update BEFORE UPDATE ON obligation_drafts
@@ -78,13 +87,17 @@ BEGIN
   SELECT RAISE(ABORT, 'guard: a draft changes only to its newest filing')
     WHERE (NEW.draft_text IS NOT OLD.draft_text OR NEW.draft_sha256 IS NOT OLD.draft_sha256
       OR NEW.origin_platform IS NOT OLD.origin_platform OR NEW.origin_channel IS NOT OLD.origin_channel
-      OR NEW.origin_thread IS NOT OLD.origin_thread OR NEW.priority IS NOT OLD.priority)
+      OR NEW.origin_thread IS NOT OLD.origin_thread OR NEW.origin_user IS NOT OLD.origin_user
+      OR NEW.priority IS NOT OLD.priority OR NEW.context IS NOT OLD.context
+      OR (NEW.auto_send_after IS NOT NULL AND NEW.auto_send_after IS NOT OLD.auto_send_after))
     AND NOT EXISTS (
       SELECT 1 FROM obligations o JOIN filings f ON f.obligation_id = o.id
       WHERE o.id = NEW.obligation_id AND o.source = NEW.origin_platform AND o.channel = NEW.origin_channel
         AND f.id = (SELECT max(id) FROM filings WHERE obligation_id = NEW.obligation_id)
         AND f.text = NEW.draft_text AND f.text_sha256 = NEW.draft_sha256 AND f.platform = NEW.origin_platform
-        AND f.channel = NEW.origin_channel AND f.thread IS NEW.origin_thread AND f.priority = NEW.priority);
+        AND f.channel = NEW.origin_channel AND f.thread IS NEW.origin_thread AND f.origin_user IS NEW.origin_user
+        AND f.priority = NEW.priority AND f.context IS NEW.context
+        AND (NEW.auto_send_after IS NULL OR f.auto_send_after = NEW.auto_send_after));
 END;
 
 CREATE TRIGGER guard_drafts_delete BEFORE DELETE ON obligation_drafts
@@ -112,6 +125,11 @@ BEGIN
       AND NOT EXISTS (SELECT 1 FROM settlements s WHERE s.decision_id = c.decision_id));
 END;
 
+CREATE TRIGGER guard_filings_id AFTER INSERT ON filings
+BEGIN
+  SELECT RAISE(ABORT, 'guard: ids are positive') WHERE NEW.id < 1;
+END;
+
 CREATE TRIGGER guard_filings_update BEFORE UPDATE ON filings
 BEGIN
   SELECT RAISE(ABORT, 'guard: filings are append-only');
@@ -135,6 +153,11 @@ BEGIN
   SELECT RAISE(ABORT, 'guard: a decision needs a draft of ours at this epoch') WHERE NOT EXISTS (
     SELECT 1 FROM obligations WHERE id = NEW.obligation_id AND status = 'drafted' AND direction = 'we_owe_them'
       AND updated_at = NEW.draft_updated_ts);
+END;
+
+CREATE TRIGGER guard_decisions_id AFTER INSERT ON obligation_decisions
+BEGIN
+  SELECT RAISE(ABORT, 'guard: ids are positive') WHERE NEW.id < 1;
 END;
 
 CREATE TRIGGER guard_decisions_update BEFORE UPDATE ON obligation_decisions
@@ -274,6 +297,11 @@ BEGIN
         SELECT 1 FROM obligation_decisions WHERE id = NEW.decision_id AND obligation_id = NEW.obligation_id));
 END;
 
+CREATE TRIGGER guard_deliveries_id AFTER INSERT ON obligation_deliveries
+BEGIN
+  SELECT RAISE(ABORT, 'guard: ids are positive') WHERE NEW.id < 1;
+END;
+
 CREATE TRIGGER guard_deliveries_update BEFORE UPDATE ON obligation_deliveries
 BEGIN
   SELECT RAISE(ABORT, 'guard: receipts never change');
@@ -287,6 +315,8 @@ END;
 CREATE TRIGGER guard_reasons_insert BEFORE INSERT ON decision_reasons
 BEGIN
   SELECT RAISE(ABORT, 'guard: reason exists') WHERE EXISTS (SELECT 1 FROM decision_reasons WHERE decision_id = NEW.decision_id);
+  SELECT RAISE(ABORT, 'guard: a reason needs its decision') WHERE NOT EXISTS (
+    SELECT 1 FROM obligation_decisions WHERE id = NEW.decision_id);
 END;
 
 CREATE TRIGGER guard_reasons_update BEFORE UPDATE ON decision_reasons
@@ -303,6 +333,8 @@ CREATE TRIGGER guard_voided_insert BEFORE INSERT ON voided_approvals
 BEGIN
   SELECT RAISE(ABORT, 'guard: approval is out of circulation already') WHERE EXISTS (
     SELECT 1 FROM voided_approvals WHERE decision_id = NEW.decision_id OR nonce = NEW.nonce);
+  SELECT RAISE(ABORT, 'guard: only an approval is taken out of circulation') WHERE NOT EXISTS (
+    SELECT 1 FROM obligation_decisions WHERE id = NEW.decision_id AND obligation_id = NEW.obligation_id AND decision = 'approve');
   SELECT RAISE(ABORT, 'guard: an approval in dispatch can''t be taken back') WHERE EXISTS (
     SELECT 1 FROM obligation_delivery_claims WHERE decision_id = NEW.decision_id AND state <> 'cancelled');
 END;
@@ -341,6 +373,15 @@ END;
 CREATE TRIGGER guard_attempts_insert BEFORE INSERT ON delivery_attempts
 BEGIN
   SELECT RAISE(ABORT, 'guard: attempt exists') WHERE EXISTS (SELECT 1 FROM delivery_attempts WHERE id = NEW.id);
+  SELECT RAISE(ABORT, 'guard: attempt ids rise by one')
+    WHERE NEW.id NOT IN (-1, (SELECT coalesce(max(id), 0) + 1 FROM delivery_attempts));
+  SELECT RAISE(ABORT, 'guard: an attempt needs its claim') WHERE NOT EXISTS (
+    SELECT 1 FROM obligation_delivery_claims WHERE obligation_id = NEW.obligation_id AND decision_id = NEW.decision_id);
+END;
+
+CREATE TRIGGER guard_attempts_id AFTER INSERT ON delivery_attempts
+BEGIN
+  SELECT RAISE(ABORT, 'guard: ids are positive') WHERE NEW.id < 1;
 END;
 
 CREATE TRIGGER guard_attempts_update BEFORE UPDATE ON delivery_attempts
@@ -374,6 +415,15 @@ END;
 CREATE TRIGGER guard_notices_insert BEFORE INSERT ON notices
 BEGIN
   SELECT RAISE(ABORT, 'guard: notice exists') WHERE EXISTS (SELECT 1 FROM notices WHERE id = NEW.id);
+  SELECT RAISE(ABORT, 'guard: notice ids rise by one')
+    WHERE NEW.id NOT IN (-1, (SELECT coalesce(max(id), 0) + 1 FROM notices));
+  SELECT RAISE(ABORT, 'guard: a notice needs its obligation') WHERE NOT EXISTS (
+    SELECT 1 FROM obligations WHERE id = NEW.obligation_id);
+END;
+
+CREATE TRIGGER guard_notices_id AFTER INSERT ON notices
+BEGIN
+  SELECT RAISE(ABORT, 'guard: ids are positive') WHERE NEW.id < 1;
 END;
 
 CREATE TRIGGER guard_notices_update BEFORE UPDATE ON notices
@@ -389,6 +439,15 @@ END;
 CREATE TRIGGER guard_followups_insert BEFORE INSERT ON followups
 BEGIN
   SELECT RAISE(ABORT, 'guard: follow-up exists') WHERE EXISTS (SELECT 1 FROM followups WHERE id = NEW.id);
+  SELECT RAISE(ABORT, 'guard: follow-up ids rise by one')
+    WHERE NEW.id NOT IN (-1, (SELECT coalesce(max(id), 0) + 1 FROM followups));
+  SELECT RAISE(ABORT, 'guard: a follow-up needs its obligation') WHERE NOT EXISTS (
+    SELECT 1 FROM obligations WHERE id = NEW.obligation_id);
+END;
+
+CREATE TRIGGER guard_followups_id AFTER INSERT ON followups
+BEGIN
+  SELECT RAISE(ABORT, 'guard: ids are positive') WHERE NEW.id < 1;
 END;
 
 CREATE TRIGGER guard_followups_update BEFORE UPDATE ON followups
@@ -438,6 +497,11 @@ BEGIN
   SELECT RAISE(ABORT, 'guard: audit row exists') WHERE EXISTS (SELECT 1 FROM audit_log WHERE id = NEW.id);
   SELECT RAISE(ABORT, 'guard: audit rows are appended in order')
     WHERE NEW.id NOT IN (-1, (SELECT coalesce(max(id), 0) + 1 FROM audit_log));
+END;
+
+CREATE TRIGGER guard_audit_id AFTER INSERT ON audit_log
+BEGIN
+  SELECT RAISE(ABORT, 'guard: ids are positive') WHERE NEW.id < 1;
 END;
 
 CREATE TRIGGER guard_audit_update BEFORE UPDATE ON audit_log

@@ -224,10 +224,13 @@ CREATE INDEX followups_by_obligation ON followups (obligation_id, id);
 CREATE TABLE counterparties (
   name TEXT PRIMARY KEY,
   skeleton TEXT NOT NULL,
+  folded TEXT NOT NULL,
   first_us INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX counterparties_skeleton ON counterparties (skeleton, name);
+
+CREATE INDEX counterparties_folded ON counterparties (folded, name);
 
 -- Destinations whose last preparation failed, and when to try again. Not history: a row goes when a preparation succeeds.
 CREATE TABLE prepare_backoff (

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+
+	"countersign/desk"
+	"countersign/sweep"
+)
+
+func (a *app) deliverCommand() *cli.Command {
+	return &cli.Command{
+		Name:     "deliver",
+		Usage:    "make one pass: send what is approved, each message once",
+		Category: categoryDelivery,
+		Description: manual{
+			text: `For cron: passes may overlap, and a pass that delivered everything says nothing, unless it is
+run at a terminal, with --verbose or with --json. What dead passes left behind is cleaned up
+first. SIGTERM lets it finish the message in hand.
+
+A message whose send was refused or is ambiguous is held as unknown: it is never sent again,
+claims lists it, and an operator resolves it. What could not be prepared has used up no
+approval; a later pass tries again.`,
+			examples: []string{
+				"countersign deliver",
+				"countersign deliver --verbose --limit 10",
+				"countersign deliver --platform smtp --max-runtime 50s --json",
+				"countersign deliver --dry-run",
+			},
+			exits: []exitNote{
+				{exitUnknown, "something was refused or is ambiguous; wins over 75"},
+				{exitTryLater, "nothing was delivered and something could not be prepared, or the ledger is busy"},
+			},
+		}.String(),
+		Flags: []cli.Flag{
+			&cli.Int64Flag{Name: "limit", Usage: "begin the dispatch of `N` messages at most"},
+			&cli.StringFlag{Name: "platform", Usage: "only messages for `PLATFORM`", Action: notEmpty("platform")},
+			&cli.DurationFlag{Name: "max-runtime", Usage: "begin nothing new after `TIME`"},
+			&cli.BoolFlag{Name: "dry-run", Usage: "list what would be tried, and touch nothing"},
+		},
+		Action: a.deliver,
+	}
+}
+
+func (a *app) deliver(c *cli.Context) error {
+	limit, err := positive(c, "limit")
+	if err != nil {
+		return err
+	}
+	runtime, err := notNegative(c, "max-runtime")
+	if err != nil {
+		return err
+	}
+	opts := sweep.Options{Limit: int(limit), Platform: c.String("platform"), MaxRuntime: runtime, DryRun: c.Bool("dry-run")}
+	return a.withDesk(c, func(d *desk.Desk) error {
+		report, err := d.Deliver(c.Context, opts)
+		return errors.Join(a.tellDelivered(c, report), outcomeOf(report, err))
+	})
+}
+
+// outcomeOf is how a pass ends. What is left unknown comes first: it needs a person, whatever else went wrong.
+func outcomeOf(r sweep.Report, err error) error {
+	if held := len(r.Refused) + len(r.Ambiguous); held > 0 {
+		return errors.Join(leftUnknown(held), err)
+	}
+	if err == nil && len(r.NotPrepared) > 0 && len(r.Delivered) == 0 {
+		return exitf(exitTryLater, kindNotPrepared, "nothing was delivered: %s could not be prepared", count(len(r.NotPrepared), "message")).
+			hinted("no approval was used up; a later pass tries again")
+	}
+	return err
+}
+
+func leftUnknown(n int) error {
+	return exitf(exitUnknown, kindUnknown, "this pass left %s unknown", count(n, "delivery")).
+		hinted("%s claims lists what is held; find out whether it arrived, then reconcile or settle it", programName)
+}
+
+// tellDelivered says nothing of a pass that did its work, unless somebody watches.
+func (a *app) tellDelivered(c *cli.Context, r sweep.Report) error {
+	watched := c.Bool("verbose") || a.env.Width > 0
+	return a.out.show(r, func(p *page) {
+		if watched {
+			showItems(p, "delivered", r.Delivered)
+			showItems(p, "skipped", r.Skipped)
+		}
+		showItems(p, "refused", r.Refused)
+		showItems(p, "ambiguous", r.Ambiguous)
+		showItems(p, "not prepared", r.NotPrepared)
+		showItems(p, "would try", r.Planned)
+		if watched || c.Bool("dry-run") {
+			p.line("%s", summary(r, c.Bool("dry-run")))
+		}
+	})
+}
+
+func showItems(p *page, what string, items []sweep.Item) {
+	for _, item := range items {
+		line := fmt.Sprintf("%s: obligation %d, decision %d", what, item.ObligationID, item.DecisionID)
+		if item.ObligationID == 0 { // a receipt that nobody can assign
+			line = what
+		}
+		if item.Platform != "" {
+			line += ", " + destination(item.Platform, item.Channel)
+		}
+		if item.Coordinate != "" {
+			line += ", as " + item.Coordinate
+		}
+		if item.Altered {
+			line += ", altered by the provider"
+		}
+		if item.Error != "" {
+			line += ": " + item.Error
+		}
+		p.line("%s", line)
+	}
+}
+
+func summary(r sweep.Report, dryRun bool) string {
+	if dryRun {
+		return count(len(r.Planned), "message") + " would be tried"
+	}
+	line := fmt.Sprintf("delivered %d, refused %d, ambiguous %d, not prepared %d, skipped %d",
+		len(r.Delivered), len(r.Refused), len(r.Ambiguous), len(r.NotPrepared), len(r.Skipped))
+	if r.Interrupted {
+		line += "; ended early, what is left waits for the next pass"
+	}
+	return line
+}

@@ -1,0 +1,118 @@
+// Package config answers one question: what does the configuration say?
+//
+// It is one TOML file. Whatever in it this version doesn't know or can't honour is an error, never ignored: a rule that
+// somebody wrote down and nobody obeys sends more than they meant. Load reports everything that is wrong at once, each
+// on a line with its place and key. Secrets stay references ("env:NAME", "file:/path") until their user resolves them.
+package config
+
+import (
+	"time"
+
+	"countersign/operator"
+)
+
+// Config is a configuration that has passed every check. Paths in it are absolute. Sections that are pointers are nil when
+// the file doesn't have them.
+type Config struct {
+	// Path is the file that was read, "" for a configuration made in the program.
+	Path string `toml:"-"`
+
+	Ledger     Ledger           `toml:"ledger"`
+	Operators  []operator.Entry `toml:"operators"`
+	Internal   *Internal        `toml:"internal"`
+	Transports Transports       `toml:"transports"`
+	Deliver    Deliver          `toml:"deliver"`
+	Limits     Limits           `toml:"limits"`
+
+	warnings []string
+}
+
+// Ledger says where the ledger is.
+type Ledger struct {
+	Path        string        `toml:"path"`         // default countersign.db
+	BusyTimeout time.Duration `toml:"busy_timeout"` // how long a statement waits for another writer; 1 ms to 10 min, default 5 s
+}
+
+// Internal is the one destination that may see internal metadata, once it has been verified.
+type Internal struct {
+	Platform string `toml:"platform"` // "slack"
+	Team     string `toml:"team"`     // workspace id
+	Channel  string `toml:"channel"`  // channel id, not a name
+}
+
+// Transports holds the transports that are configured. Filing for one that is nil is refused.
+type Transports struct {
+	Local *Local `toml:"local"`
+	SMTP  *SMTP  `toml:"smtp"`
+}
+
+// Local writes messages into a directory.
+type Local struct {
+	Dir string `toml:"dir"` // default outbox
+}
+
+// The ways in which an SMTP connection is protected.
+const (
+	TLSStartTLS = "starttls" // RFC 3207; a server that doesn't offer it gets nothing
+	TLSImplicit = "implicit" // RFC 8314 section 3
+	TLSNone     = "none"     // loopback, or with AllowPlaintext
+)
+
+// The ways to authenticate at an SMTP server (RFC 4954).
+const (
+	AuthNone    = ""
+	AuthPlain   = "plain"
+	AuthLogin   = "login"
+	AuthXOAuth2 = "xoauth2"
+)
+
+// SMTP hands messages to a mail server.
+type SMTP struct {
+	Address        string        `toml:"address"` // host:port
+	TLS            string        `toml:"tls"`     // TLSStartTLS (default), TLSImplicit or TLSNone
+	AllowPlaintext bool          `toml:"allow_plaintext"`
+	CAFile         string        `toml:"ca_file"` // PEM, roots beside the system's; "" for none
+	From           string        `toml:"from"`    // RFC 5322 mailbox, one address
+	Auth           string        `toml:"auth"`    // AuthNone (default), AuthPlain, AuthLogin or AuthXOAuth2
+	Username       string        `toml:"username"`
+	Password       Secret        `toml:"password"` // for xoauth2 the access token
+	Timeout        time.Duration `toml:"timeout"`  // of connecting, and of each answer; 1 s to 10 min, default 30 s
+}
+
+// Deliver says how a delivery pass works.
+type Deliver struct {
+	Timeout        time.Duration `toml:"timeout"`          // of one Send; 1 s to 15 min, default 60 s
+	RateLimitWaits int           `toml:"rate_limit_waits"` // rate-limit refusals that one Send may wait out; 0 to 5, default 0
+	Concurrency    int           `toml:"concurrency"`      // destinations at once; 1 to 64, default 8
+	Hold           time.Duration `toml:"hold"`             // between approval and delivery; 0 to 168 h, default 0
+}
+
+// Limits are the longest fields that a filing may have, in characters (Unicode code points).
+type Limits struct {
+	Text         int `toml:"text"`         // default 40,000
+	Subject      int `toml:"subject"`      // default 300
+	Summary      int `toml:"summary"`      // default 200
+	Context      int `toml:"context"`      // default 4,000
+	Counterparty int `toml:"counterparty"` // default 120
+	Channel      int `toml:"channel"`      // default 500
+	Thread       int `toml:"thread"`       // default 998, the longest line of RFC 5322 section 2.1.1
+	User         int `toml:"user"`         // default 120
+}
+
+// Default is the configuration of an empty file: no operators, no transports, relative paths.
+func Default() *Config {
+	return &Config{
+		Ledger:  Ledger{Path: "countersign.db", BusyTimeout: 5 * time.Second},
+		Deliver: Deliver{Timeout: time.Minute, Concurrency: 8},
+		Limits: Limits{
+			Text: 40_000, Subject: 300, Summary: 200, Context: 4_000, Counterparty: 120, Channel: 500, Thread: 998, User: 120,
+		},
+	}
+}
+
+func defaultLocal() *Local { return &Local{Dir: "outbox"} }
+
+func defaultSMTP() *SMTP { return &SMTP{TLS: TLSStartTLS, Timeout: 30 * time.Second} }
+
+// Warnings lists what is allowed and unwise, or works and does nothing, one sentence each.
+func (c *Config) Warnings() []string { return append([]string(nil), c.warnings...) }

@@ -1,0 +1,104 @@
+// Package desk answers one question: how do the parts work together?
+//
+// It is the composed application that the command line and library callers use. It opens what a configuration names, and shows in one
+// function the order of the gates of a filing (File), and in another the order of a delivery (Deliver).
+package desk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"countersign/config"
+	"countersign/ledger"
+	"countersign/operator"
+	"countersign/sweep"
+	"countersign/transports"
+	"countersign/transports/local"
+	"countersign/transports/smtp"
+)
+
+// Desk is an open configuration: the ledger, the operators, and the transports that are configured.
+type Desk struct {
+	// Ledger serves reads, and the steps that need no gate before them.
+	Ledger *ledger.Ledger
+
+	config     *config.Config
+	limits     ledger.Limits
+	operators  *operator.Directory
+	transports map[string]transports.Transport
+	sweeper    *sweep.Sweeper
+}
+
+// Options inject what tests set. The zero value is ready for use.
+type Options struct {
+	Now func() time.Time // time.Now
+}
+
+// Open opens what the configuration names. Nothing is created and nothing is dialled.
+func Open(ctx context.Context, c *config.Config, opts Options) (*Desk, error) {
+	operators, err := operator.NewDirectory(c.Operators)
+	if err != nil {
+		return nil, fmt.Errorf("configuration: %w", err)
+	}
+	d := &Desk{config: c, limits: ledger.Limits(c.Limits), operators: operators}
+	if d.transports, err = openTransports(c, opts.Now); err != nil {
+		return nil, fmt.Errorf("configuration: %w", err)
+	}
+	d.Ledger, err = ledger.Open(ctx, c.Ledger.Path, ledger.Options{Now: opts.Now, BusyTimeout: c.Ledger.BusyTimeout, Route: d.route})
+	if err != nil {
+		return nil, err
+	}
+	d.sweeper = sweep.New(d.Ledger, sweep.Fixed(d.transports))
+	return d, nil
+}
+
+// Close closes the ledger.
+func (d *Desk) Close() error { return d.Ledger.Close() }
+
+// Platforms lists the platforms that have a transport.
+func (d *Desk) Platforms() []string { return slices.Sorted(maps.Keys(d.transports)) }
+
+// Operator authenticates a terminal token. A failure is recorded, and tells the caller nothing but that it failed.
+func (d *Desk) Operator(ctx context.Context, token string) (operator.Operator, error) {
+	op, err := d.operators.ByToken(token)
+	if err != nil {
+		err = errors.Join(err, d.Ledger.RecordRefusal(ctx, "authenticate", "unauthenticated", 0, err))
+	}
+	return op, err
+}
+
+// route says where internal notices go. No destination is verified by this version, so they stay in the outbox and on the operator's
+// surface; there is no fall-back.
+func (d *Desk) route() ledger.Notice {
+	reason := "no internal destination is configured"
+	if d.config.Internal != nil {
+		reason = "the internal destination was not verified: this version sends no notices"
+	}
+	return ledger.Notice{Routed: ledger.RoutedRetained, Reason: reason}
+}
+
+func openTransports(c *config.Config, now func() time.Time) (map[string]transports.Transport, error) {
+	out := map[string]transports.Transport{}
+	if t := c.Transports.Local; t != nil {
+		opened, err := local.New(local.Config{Dir: t.Dir, Now: now})
+		if err != nil {
+			return nil, fmt.Errorf("transports.local: %w", err)
+		}
+		out["local"] = opened
+	}
+	if t := c.Transports.SMTP; t != nil {
+		opened, err := smtp.New(smtp.Config{
+			Address: t.Address, TLS: t.TLS, AllowPlaintext: t.AllowPlaintext, CAFile: t.CAFile, From: t.From,
+			Auth: t.Auth, Username: t.Username, Password: t.Password.Resolve, Timeout: t.Timeout, Now: now,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("transports.smtp: %w", err)
+		}
+		out["smtp"] = opened
+	}
+	return out, nil
+}
