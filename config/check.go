@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/mail"
+	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -30,6 +31,12 @@ func (c *Config) check(at lines) []Problem {
 	}
 	if c.Transports.SMTP != nil {
 		k.smtp(*c.Transports.SMTP)
+	}
+	if c.Transports.Slack != nil {
+		k.slack(*c.Transports.Slack)
+	}
+	if c.Transports.Telegram != nil {
+		k.telegram(*c.Transports.Telegram)
 	}
 	k.deliver(c.Deliver)
 	k.limits(c.Limits)
@@ -165,6 +172,38 @@ func (k *checker) login(section string, s SMTP) {
 	}
 	if s.Auth != AuthNone && s.Password.IsZero() {
 		k.report(section+"password", "is missing: auth = %q needs it", s.Auth)
+	}
+}
+
+func (k *checker) slack(s Slack) {
+	const section = "transports.slack."
+	k.token(section+"token", s.Token)
+	k.apiURL(section+"api_url", s.APIURL)
+	between(k, section+"text_limit", s.TextLimit, 1, 40_000)
+	between(k, section+"timeout", s.Timeout, time.Second, 10*time.Minute)
+}
+
+func (k *checker) telegram(t Telegram) {
+	const section = "transports.telegram."
+	k.token(section+"token", t.Token)
+	k.apiURL(section+"api_url", t.APIURL)
+	between(k, section+"timeout", t.Timeout, time.Second, 10*time.Minute)
+}
+
+func (k *checker) token(key string, token Secret) {
+	if token.IsZero() {
+		k.report(key, "is missing: the bot's token, best as env:NAME or file:/path")
+	}
+}
+
+// apiURL lets a token go to an encrypted server, or to one on this machine.
+func (k *checker) apiURL(key, text string) {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || !isLine(text):
+		k.report(key, "must be the URL of a server without login, query and fragment")
+	case u.Scheme == "http" && !isLoopback(u.Hostname()), u.Scheme != "http" && u.Scheme != "https":
+		k.report(key, "must be https, or http to a server on this machine, is %q", text)
 	}
 }
 

@@ -42,8 +42,10 @@ type Internal struct {
 
 // Transports holds the transports that are configured. Filing for one that is nil is refused.
 type Transports struct {
-	Local *Local `toml:"local"`
-	SMTP  *SMTP  `toml:"smtp"`
+	Local    *Local    `toml:"local"`
+	SMTP     *SMTP     `toml:"smtp"`
+	Slack    *Slack    `toml:"slack"`
+	Telegram *Telegram `toml:"telegram"`
 }
 
 // Local writes messages into a directory.
@@ -79,6 +81,24 @@ type SMTP struct {
 	Timeout        time.Duration `toml:"timeout"`  // of connecting, and of each answer; 1 s to 10 min, default 30 s
 }
 
+// Slack posts messages as a bot.
+type Slack struct {
+	Token         Secret        `toml:"token"`          // of the bot, xoxb-…
+	AppToken      Secret        `toml:"app_token"`      // for the operators' surface
+	SigningSecret Secret        `toml:"signing_secret"` // for the operators' surface
+	APIURL        string        `toml:"api_url"`        // default https://slack.com/api/
+	TextLimit     int           `toml:"text_limit"`     // of one message, in characters; 1 to 40,000, default 4,000
+	Timeout       time.Duration `toml:"timeout"`        // of connecting, and of each question; 1 s to 10 min, default 30 s
+}
+
+// Telegram sends messages as a bot.
+type Telegram struct {
+	Token     Secret        `toml:"token"`      // of the bot, 123456:…
+	APIURL    string        `toml:"api_url"`    // default https://api.telegram.org
+	CheckChat bool          `toml:"check_chat"` // ask getChat before the claim; default true
+	Timeout   time.Duration `toml:"timeout"`    // of connecting, and of each question; 1 s to 10 min, default 30 s
+}
+
 // Deliver says how a delivery pass works.
 type Deliver struct {
 	Timeout        time.Duration `toml:"timeout"`          // of one Send; 1 s to 15 min, default 60 s
@@ -111,6 +131,14 @@ func Default() *Config {
 }
 
 func defaultLocal() *Local { return &Local{Dir: "outbox"} }
+
+func defaultSlack() *Slack {
+	return &Slack{APIURL: "https://slack.com/api/", TextLimit: 4_000, Timeout: 30 * time.Second}
+}
+
+func defaultTelegram() *Telegram {
+	return &Telegram{APIURL: "https://api.telegram.org", CheckChat: true, Timeout: 30 * time.Second}
+}
 
 func defaultSMTP() *SMTP { return &SMTP{TLS: TLSStartTLS, Timeout: 30 * time.Second} }
 

@@ -200,19 +200,41 @@ func TestPathsAreRelativeToTheFile(t *testing.T) {
 func TestUnsupportedSectionsAreRefused(t *testing.T) {
 	sections := map[string]string{
 		"[[policy]]\naction = \"Mail.send\"\ndecision = \"deny\"\n": "1: policy: [[policy]] is not supported by this version; remove it",
-		"policy = []\n":                            "1: policy: [[policy]] is not supported by this version; remove it",
-		"[transports.slack]\ntoken = \"x\"\n":      "1: transports.slack: [transports.slack] is not supported by this version; remove it",
-		"[transports]\ntelegram = {}\n":            "2: transports.telegram: [transports.telegram] is not supported by this version; remove it",
+		"policy = []\n": "1: policy: [[policy]] is not supported by this version; remove it",
 		"[tools.FileRW]\ncommand = [\"/bin/x\"]\n": "tools: [tools] is not supported by this version; remove it",
-		"[baseline]\n":                             "1: baseline: [baseline] is not supported by this version; remove it",
-		"[auto_approval]\nenabled = false\n":       "1: auto_approval: [auto_approval] is not supported by this version; remove it",
-		"[review]\n":                               "1: review: [review] is not supported by this version; remove it",
-		"[seal]\nrequired = true\n":                "1: seal: [seal] is not supported by this version; remove it",
-		"[fence]\npath = \"\"\n":                   "1: fence: [fence] is not supported by this version; remove it",
+		"[baseline]\n":                       "1: baseline: [baseline] is not supported by this version; remove it",
+		"[auto_approval]\nenabled = false\n": "1: auto_approval: [auto_approval] is not supported by this version; remove it",
+		"[review]\n":                         "1: review: [review] is not supported by this version; remove it",
+		"[seal]\nrequired = true\n":          "1: seal: [seal] is not supported by this version; remove it",
+		"[fence]\npath = \"\"\n":             "1: fence: [fence] is not supported by this version; remove it",
 	}
 	for content, want := range sections {
 		t.Run(want, func(t *testing.T) { expect(t, problems(t, content), want) })
 	}
+}
+
+func TestSlackAndTelegram(t *testing.T) {
+	for content, want := range map[string]string{
+		"[transports]\ntelegram = {}\n":                             "2: transports.telegram.token: is missing: the bot's token, best as env:NAME or file:/path",
+		"[transports.slack]\n":                                      "1: transports.slack.token: is missing: the bot's token, best as env:NAME or file:/path",
+		slackWith("text_limit = 40001"):                             "3: transports.slack.text_limit: must be between 1 and 40000, is 40001",
+		slackWith("timeout = \"1ms\""):                              "3: transports.slack.timeout: must be between 1s and 10m0s, is 1ms",
+		slackWith("api_url = \"http://slack.example/\""):            "3: transports.slack.api_url: must be https, or http to a server on this machine, is \"http://slack.example/\"",
+		slackWith("api_url = \"https://me:secret@slack.example/\""): "3: transports.slack.api_url: must be the URL of a server without login, query and fragment",
+	} {
+		t.Run(want, func(t *testing.T) { expect(t, problems(t, content), want) })
+	}
+	c, err := config.Load(write(t, slackWith("api_url = \"http://127.0.0.1:8080/api/\"")+"[transports.telegram]\ntoken = \"env:T\"\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, tg := c.Transports.Slack, c.Transports.Telegram; s.TextLimit != 4000 || s.Timeout != 30*time.Second || !tg.CheckChat || tg.APIURL != "https://api.telegram.org" {
+		t.Errorf("defaults: %+v, %+v", s, tg)
+	}
+}
+
+func slackWith(line string) string {
+	return "[transports.slack]\ntoken = \"env:SLACK_BOT_TOKEN\"\n" + line + "\n"
 }
 
 func TestUnknownKeys(t *testing.T) {
@@ -459,7 +481,7 @@ func TestTemplateIsAConfiguration(t *testing.T) {
 	if w := c.Warnings(); len(w) != 0 {
 		t.Errorf("the template warns: %q", w)
 	}
-	for _, section := range []string{"policy", "slack]", "telegram", "tools", "baseline", "auto_approval", "review", "seal", "fence"} {
+	for _, section := range []string{"policy", "tools", "baseline", "auto_approval", "review", "seal", "fence"} {
 		if strings.Contains(text, "["+section) || strings.Contains(text, "."+section) {
 			t.Errorf("the template holds %s, which Load refuses", section)
 		}
@@ -523,7 +545,7 @@ func TestWarnings(t *testing.T) {
 	}{
 		{"nothing configured", "", 0o600, []string{"operators: none is configured", "transports: none is configured"}},
 		{"an operator who can't decide", "[transports.local]\n[[operators]]\nid = \"ann\"\n", 0o600, []string{`operators[0]: operator "ann" has no terminal token`}},
-		{"a literal password", smtpWith(`password = "hunter2"`), 0o600, []string{"transports.smtp.password: the configuration holds the password itself"}},
+		{"a literal password", smtpWith(`password = "hunter2"`), 0o600, []string{"transports.smtp.password: the configuration holds the secret itself"}},
 		{"a literal password for all to read", smtpWith(`password = "hunter2"`), 0o644, []string{"can be read by others than its owner: chmod 600 it"}},
 		{"a literal password for the group", smtpWith(`password = "hunter2"`), 0o640, []string{"can be read by others than its owner"}},
 		{"a reference for all to read", smtpWith(`password = "env:PW"`), 0o644, nil},

@@ -57,7 +57,7 @@ func parse(data []byte) (*Config, []Problem) {
 		return nil, problems
 	}
 	c := Default()
-	c.Transports = Transports{Local: defaultLocal(), SMTP: defaultSMTP()}
+	c.Transports = Transports{Local: defaultLocal(), SMTP: defaultSMTP(), Slack: defaultSlack(), Telegram: defaultTelegram()}
 	if _, err := toml.Decode(string(data), c); err != nil {
 		return nil, []Problem{syntaxProblem(err)}
 	}
@@ -66,6 +66,12 @@ func parse(data []byte) (*Config, []Problem) {
 	}
 	if !md.IsDefined("transports", "smtp") {
 		c.Transports.SMTP = nil
+	}
+	if !md.IsDefined("transports", "slack") {
+		c.Transports.Slack = nil
+	}
+	if !md.IsDefined("transports", "telegram") {
+		c.Transports.Telegram = nil
 	}
 	return c, nil
 }

@@ -18,15 +18,13 @@ import (
 // unsupported lists the sections that this version can't honour yet. They must not be ignored: a "deny" that nobody obeys
 // is worse than none. A section leaves this table when its function is built.
 var unsupported = map[string]string{
-	"transports.slack":    "[transports.slack]",
-	"transports.telegram": "[transports.telegram]",
-	"tools":               "[tools]",
-	"baseline":            "[baseline]",
-	"auto_approval":       "[auto_approval]",
-	"review":              "[review]",
-	"policy":              "[[policy]]",
-	"seal":                "[seal]",
-	"fence":               "[fence]",
+	"tools":         "[tools]",
+	"baseline":      "[baseline]",
+	"auto_approval": "[auto_approval]",
+	"review":        "[review]",
+	"policy":        "[[policy]]",
+	"seal":          "[seal]",
+	"fence":         "[fence]",
 }
 
 var (

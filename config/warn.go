@@ -17,11 +17,14 @@ func (c *Config) warn(shared bool) []string {
 	var w []string
 	add := func(format string, args ...any) { w = append(w, fmt.Sprintf(format, args...)) }
 	c.warnOperators(add)
-	if c.Transports.Local == nil && c.Transports.SMTP == nil {
+	if c.Transports == (Transports{}) {
 		add("transports: none is configured, so every filing is refused")
 	}
 	if s := c.Transports.SMTP; s != nil {
-		c.warnSMTP(*s, shared, add)
+		c.warnSMTP(*s, add)
+	}
+	for _, one := range c.secrets() {
+		c.warnLiteral(one.key, one.secret, shared, add)
 	}
 	return w
 }
@@ -37,17 +40,40 @@ func (c *Config) warnOperators(add func(string, ...any)) {
 	}
 }
 
-func (c *Config) warnSMTP(s SMTP, shared bool, add func(string, ...any)) {
-	const section = "transports.smtp."
-	if s.Password.IsLiteral() {
-		if shared {
-			add("%spassword: %s holds the password itself and can be read by others than its owner: chmod 600 it, and better write env:NAME or file:/path", section, c.Path)
-		} else {
-			add("%spassword: the configuration holds the password itself; better write env:NAME or file:/path", section)
-		}
+type namedSecret struct {
+	key    string
+	secret Secret
+}
+
+// secrets lists every secret that the configuration has a place for.
+func (c *Config) secrets() []namedSecret {
+	var all []namedSecret
+	if t := c.Transports.SMTP; t != nil {
+		all = append(all, namedSecret{"transports.smtp.password", t.Password})
 	}
+	if t := c.Transports.Slack; t != nil {
+		all = append(all, namedSecret{"transports.slack.token", t.Token}, namedSecret{"transports.slack.app_token", t.AppToken},
+			namedSecret{"transports.slack.signing_secret", t.SigningSecret})
+	}
+	if t := c.Transports.Telegram; t != nil {
+		all = append(all, namedSecret{"transports.telegram.token", t.Token})
+	}
+	return all
+}
+
+func (c *Config) warnLiteral(key string, secret Secret, shared bool, add func(string, ...any)) {
+	switch {
+	case !secret.IsLiteral():
+	case shared:
+		add("%s: %s holds the secret itself and can be read by others than its owner: chmod 600 it, and better write env:NAME or file:/path", key, c.Path)
+	default:
+		add("%s: the configuration holds the secret itself; better write env:NAME or file:/path", key)
+	}
+}
+
+func (c *Config) warnSMTP(s SMTP, add func(string, ...any)) {
 	host, _, _ := net.SplitHostPort(s.Address)
 	if s.TLS == TLSNone && !isLoopback(host) {
-		add("%stls: messages go to %s unencrypted (allow_plaintext)", section, host)
+		add("transports.smtp.tls: messages go to %s unencrypted (allow_plaintext)", host)
 	}
 }

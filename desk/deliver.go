@@ -13,6 +13,7 @@ func (d *Desk) Deliver(ctx context.Context, opts sweep.Options) (sweep.Report, e
 	opts.Timeout = d.config.Deliver.Timeout
 	opts.Concurrency = d.config.Deliver.Concurrency
 	opts.Hold = d.config.Deliver.Hold
+	opts.RateLimitWaits = d.config.Deliver.RateLimitWaits
 	return d.sweeper.Deliver(ctx, opts)
 }
 

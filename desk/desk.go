@@ -17,8 +17,6 @@ import (
 	"countersign/operator"
 	"countersign/sweep"
 	"countersign/transports"
-	"countersign/transports/local"
-	"countersign/transports/smtp"
 )
 
 // Desk is an open configuration: the ledger, the operators, and the transports that are configured.
@@ -38,15 +36,26 @@ type Options struct {
 	Now func() time.Time // time.Now
 }
 
+// ConfigError says which section of the configuration can't be used, for a reason that only its user could find.
+type ConfigError struct {
+	Section string
+	Err     error
+}
+
+func (e *ConfigError) Error() string { return fmt.Sprintf("configuration: [%s]: %v", e.Section, e.Err) }
+
+// Unwrap returns the reason.
+func (e *ConfigError) Unwrap() error { return e.Err }
+
 // Open opens what the configuration names. Nothing is created and nothing is dialled.
 func Open(ctx context.Context, c *config.Config, opts Options) (*Desk, error) {
 	operators, err := operator.NewDirectory(c.Operators)
 	if err != nil {
-		return nil, fmt.Errorf("configuration: %w", err)
+		return nil, &ConfigError{Section: "operators", Err: err}
 	}
 	d := &Desk{config: c, limits: ledger.Limits(c.Limits), operators: operators}
-	if d.transports, err = openTransports(c, opts.Now); err != nil {
-		return nil, fmt.Errorf("configuration: %w", err)
+	if d.transports, err = openTransports(c.Transports, opts.Now); err != nil {
+		return nil, err
 	}
 	d.Ledger, err = ledger.Open(ctx, c.Ledger.Path, ledger.Options{Now: opts.Now, BusyTimeout: c.Ledger.BusyTimeout, Route: d.route})
 	if err != nil {
@@ -79,26 +88,4 @@ func (d *Desk) route() ledger.Notice {
 		reason = "the internal destination was not verified: this version sends no notices"
 	}
 	return ledger.Notice{Routed: ledger.RoutedRetained, Reason: reason}
-}
-
-func openTransports(c *config.Config, now func() time.Time) (map[string]transports.Transport, error) {
-	out := map[string]transports.Transport{}
-	if t := c.Transports.Local; t != nil {
-		opened, err := local.New(local.Config{Dir: t.Dir, Now: now})
-		if err != nil {
-			return nil, fmt.Errorf("transports.local: %w", err)
-		}
-		out["local"] = opened
-	}
-	if t := c.Transports.SMTP; t != nil {
-		opened, err := smtp.New(smtp.Config{
-			Address: t.Address, TLS: t.TLS, AllowPlaintext: t.AllowPlaintext, CAFile: t.CAFile, From: t.From,
-			Auth: t.Auth, Username: t.Username, Password: t.Password.Resolve, Timeout: t.Timeout, Now: now,
-		})
-		if err != nil {
-			return nil, fmt.Errorf("transports.smtp: %w", err)
-		}
-		out["smtp"] = opened
-	}
-	return out, nil
 }

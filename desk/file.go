@@ -43,7 +43,7 @@ func (d *Desk) File(ctx context.Context, filing ledger.Filing) (ledger.Filed, er
 		return ledger.Filed{}, d.refuse(ctx, filing, err)
 	}
 	// 4. Sticky rejection and review memory belong here; this version refuses nothing on their account.
-	if err := d.sendable(draft.Filing()); err != nil { // 5. destination
+	if draft, err = d.destination(ctx, draft); err != nil { // 5. destination
 		return ledger.Filed{}, d.refuse(ctx, filing, err)
 	}
 	gates := ledger.Gates{Warnings: []string{noBaseline}} // 6. baseline
@@ -60,13 +60,25 @@ func allowed(f ledger.Filing) error {
 	return nil
 }
 
-// sendable asks the transport whether it could send exactly this.
-func (d *Desk) sendable(f ledger.Filing) error {
+// destination resolves a channel's name to its id, once, so that the id is what is approved, and asks the transport whether it could
+// send exactly this there.
+func (d *Desk) destination(ctx context.Context, draft ledger.Draft) (ledger.Draft, error) {
+	f := draft.Filing()
 	transport, ok := d.transports[f.Platform]
 	if !ok {
-		return &NotConfiguredError{Platform: f.Platform, Configured: d.Platforms()}
+		return draft, &NotConfiguredError{Platform: f.Platform, Configured: d.Platforms()}
 	}
-	return transport.Validate(transports.Message{Platform: f.Platform, Channel: f.Channel, Thread: f.Thread, Subject: f.Subject, Text: f.Text})
+	if resolver, ok := transport.(transports.Resolver); ok {
+		channel, err := resolver.Resolve(ctx, f.Channel)
+		if err != nil {
+			return draft, err
+		}
+		if draft, err = draft.At(channel); err != nil {
+			return draft, err
+		}
+		f = draft.Filing()
+	}
+	return draft, transport.Validate(transports.Message{Platform: f.Platform, Channel: f.Channel, Thread: f.Thread, Subject: f.Subject, Text: f.Text})
 }
 
 // refuse records a gate's refusal; the ledger records its own.

@@ -55,6 +55,7 @@ type Draft struct {
 	filing   Filing
 	sha256   string
 	envelope string
+	request  string // hash of the envelope as it was handed in, which an idempotency key binds
 	cleaned  bool
 }
 
@@ -66,6 +67,15 @@ func (d Draft) TextSHA256() string { return d.sha256 }
 
 // EnvelopeSHA256 is the hash of the envelope.
 func (d Draft) EnvelopeSHA256() string { return d.envelope }
+
+// At returns the draft for a destination that its channel's name was resolved to. It is still the same request.
+func (d Draft) At(channel string) (Draft, error) {
+	moved := d.filing
+	moved.Channel = channel
+	out, err := seal(moved, d.cleaned)
+	out.request = d.request
+	return out, err
+}
 
 // Clean is the first gate: it refuses what is not UTF-8, empty or oversized, removes control characters, and neutralises imitated
 // markers. Destinations are never repaired: one that would change by cleaning is refused. Errors are *InputError.
@@ -95,6 +105,7 @@ func seal(f Filing, cleaned bool) (Draft, error) {
 	d := Draft{filing: f, sha256: HashText(f.Text), cleaned: cleaned}
 	var err error
 	d.envelope, err = Envelope{f.Platform, f.Channel, f.Thread, f.Subject, d.sha256}.Hash()
+	d.request = d.envelope
 	return d, err
 }
 

@@ -160,6 +160,9 @@ func (l *Ledger) MarkDead(ctx context.Context, decision int64, dead, by string) 
 }
 
 func (l *Ledger) unknown(ctx context.Context, tx *txn, h held, actor string, f Failure) error {
+	if f.Outcome != Refused {
+		f.Outcome = Ambiguous // whatever it is, nobody knows whether it was sent
+	}
 	c := Claim{ObligationID: h.obligation, DecisionID: h.decision, Token: h.token}
 	if err := moveClaim(ctx, tx, c, ClaimDispatching, ClaimUnknown); err != nil {
 		return err

@@ -98,8 +98,20 @@ func checkText(field, value string) error {
 	return c.err
 }
 
+// otherUse refuses a nonce that names another kind of step already: whoever repeats it there would be told a success of something else.
+func otherUse(ctx context.Context, tx *txn, query, nonce string) error {
+	used, err := exists(ctx, tx, query, nonce)
+	if err == nil && used {
+		err = &NonceError{nonce}
+	}
+	return err
+}
+
 // repeatedDecision answers a nonce that was used before: the same content is a no-op, any other an error.
 func repeatedDecision(ctx context.Context, tx *txn, d Decision, out *Decided) (bool, error) {
+	if err := otherUse(ctx, tx, `SELECT 1 FROM voided_approvals WHERE nonce = $1`, d.Nonce); err != nil {
+		return false, err
+	}
 	var verdict Verdict
 	var status Status
 	var reason string

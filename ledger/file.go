@@ -63,20 +63,20 @@ func repeatedFiling(ctx context.Context, tx *txn, draft Draft, out *Filed) (bool
 		return false, nil
 	}
 	var obligation int64
-	var counterparty, envelope, result string
+	var counterparty, request, result string
 	var status Status
 	err := tx.QueryRowContext(ctx, `
-		SELECT f.obligation_id, f.counterparty, f.envelope_sha256, f.result, o.status
+		SELECT f.obligation_id, f.counterparty, f.request_sha256, f.result, o.status
 		FROM filings f JOIN obligations o ON o.id = f.obligation_id
 		WHERE f.agent = $1 AND f.idempotency_key = $2`, f.Agent, f.IdempotencyKey).Scan(
-		&obligation, &counterparty, &envelope, &result, &status)
+		&obligation, &counterparty, &request, &result, &status)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	if envelope != draft.envelope || counterparty != f.Counterparty {
+	if request != draft.request || counterparty != f.Counterparty {
 		return false, &IdempotencyConflictError{Agent: f.Agent, Key: f.IdempotencyKey, ObligationID: obligation}
 	}
 	if err := json.Unmarshal([]byte(result), out); err != nil {
@@ -231,10 +231,11 @@ func insertFiling(ctx context.Context, tx *txn, draft Draft, summary, shown stri
 	}
 	return tx.exec(ctx, `
 		INSERT INTO filings (obligation_id, epoch, agent, idempotency_key, counterparty, platform, channel, thread, origin_user, subject,
-			text, text_sha256, envelope_sha256, priority, summary, context, markers, auto_send_after, signal_obligation_id, forced, result, filed_us)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)`,
+			text, text_sha256, envelope_sha256, request_sha256, priority, summary, context, markers, auto_send_after, signal_obligation_id,
+			forced, result, filed_us)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)`,
 		out.ObligationID, out.Epoch, f.Agent, orNull(f.IdempotencyKey), f.Counterparty, f.Platform, f.Channel, orNull(f.Thread), orNull(f.User), orNull(f.Subject),
-		f.Text, draft.sha256, draft.envelope, f.Priority, summary, shown, string(marked), idOrNull(f.AutoSendAfter), idOrNull(f.Signal),
+		f.Text, draft.sha256, draft.envelope, draft.request, f.Priority, summary, shown, string(marked), idOrNull(f.AutoSendAfter), idOrNull(f.Signal),
 		asInt(f.ForceDespiteSignedContract), string(result), tx.us)
 }
 

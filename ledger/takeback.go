@@ -45,14 +45,18 @@ func (l *Ledger) Revoke(ctx context.Context, r Revocation) (Decided, error) {
 
 func repeatedRevocation(ctx context.Context, tx *txn, r Revocation, out *Decided) (bool, error) {
 	var reason string
+	var rejected bool
 	err := tx.QueryRowContext(ctx, `
-		SELECT v.decision_id, v.obligation_id, v.actor, v.reason, o.updated_at, o.status
+		SELECT v.decision_id, v.obligation_id, v.actor, v.reason, EXISTS (SELECT 1 FROM obligation_decisions d WHERE d.nonce = v.nonce),
+			o.updated_at, o.status
 		FROM voided_approvals v JOIN obligations o ON o.id = v.obligation_id
-		WHERE v.nonce = $1`, r.Nonce).Scan(&out.DecisionID, &out.ObligationID, &out.Operator, &reason, &out.Epoch, &out.Status)
+		WHERE v.nonce = $1`, r.Nonce).Scan(&out.DecisionID, &out.ObligationID, &out.Operator, &reason, &rejected, &out.Epoch, &out.Status)
 	if errors.Is(err, sql.ErrNoRows) {
-		return false, nil
+		return false, otherUse(ctx, tx, `SELECT 1 FROM obligation_decisions WHERE nonce = $1`, r.Nonce)
 	}
-	if err == nil && (out.ObligationID != r.ObligationID || out.Operator != r.Operator.ID() || reason != r.Reason) {
+	// A rejection leaves no decision where a newer draft held the pair and the obligation was closed.
+	sameVerdict := rejected == r.Reject || out.Status == StatusClosed
+	if err == nil && (out.ObligationID != r.ObligationID || out.Operator != r.Operator.ID() || reason != r.Reason || !sameVerdict) {
 		*out = Decided{}
 		return false, &NonceError{r.Nonce}
 	}
@@ -76,11 +80,8 @@ func (l *Ledger) revoke(ctx context.Context, tx *txn, r Revocation, out *Decided
 	if !r.Reject || c.status != StatusDrafted {
 		return nil
 	}
-	nonce, err := l.opts.Token()
-	if err != nil {
-		return err
-	}
-	return l.decide(ctx, tx, c, Decision{ObligationID: c.id, Epoch: c.epoch, Verdict: Reject, Operator: r.Operator, Reason: r.Reason, Nonce: nonce}, out)
+	// The rejection has the revocation's nonce: they are one step, and its repetition has to be told from a revocation alone.
+	return l.decide(ctx, tx, c, Decision{ObligationID: c.id, Epoch: c.epoch, Verdict: Reject, Operator: r.Operator, Reason: r.Reason, Nonce: r.Nonce}, out)
 }
 
 // standingApproval returns the decision that an approved, not yet dispatching obligation rests on.

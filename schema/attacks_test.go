@@ -124,8 +124,8 @@ var onSideTables = []attack{
 	{"audit_delete", "the audit log is append-only", `DELETE FROM audit_log WHERE id = (SELECT max(id) FROM audit_log)`, ""},
 }
 
-// assault runs the attack in a transaction of its own and fails unless exactly the named condition aborts it and nothing changed.
-func (l life) assault(t *testing.T, conn *sql.Conn, a attack) {
+// assault runs the attack in a transaction of its own, on the ledger that the dump before shows, and fails unless exactly the named condition aborts it and nothing changed.
+func (l life) assault(t *testing.T, conn *sql.Conn, before string, a attack) {
 	t.Helper()
 	exec := func(statement string) error {
 		_, err := conn.ExecContext(t.Context(), l.fill(statement))
@@ -135,13 +135,15 @@ func (l life) assault(t *testing.T, conn *sql.Conn, a attack) {
 		t.Fatal(err)
 	}
 	defer exec("ROLLBACK")
-	for _, statement := range strings.Split(a.first, ";") {
-		if err := exec(statement); err != nil {
-			t.Errorf("%s: preparing %s: %v", a.trigger, statement, err)
-			return
+	if a.first != "" {
+		for _, statement := range strings.Split(a.first, ";") {
+			if err := exec(statement); err != nil {
+				t.Errorf("%s: preparing %s: %v", a.trigger, statement, err)
+				return
+			}
 		}
+		before = dump(t, conn)
 	}
-	before := dump(t, conn)
 	err := exec(a.sql)
 	var refused *sqlite.Error
 	if !errors.As(err, &refused) || !strings.Contains(refused.Error(), "guard: "+a.says+" ") {
@@ -158,7 +160,7 @@ func dump(t *testing.T, conn *sql.Conn) string {
 	var out strings.Builder
 	for _, table := range tables(t, conn) {
 		for _, row := range rowsOf(t, conn, table) {
-			fmt.Fprintf(&out, "%s %q\n", table, row)
+			fmt.Fprintf(&out, "%s %#v\n", table, row)
 		}
 	}
 	return out.String()

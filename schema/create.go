@@ -21,10 +21,11 @@ func Create(ctx context.Context, path, ledgerID string) error {
 		return fmt.Errorf("ledger: %w", err)
 	}
 	defer os.Remove(draft.Name())
-	if err := draft.Close(); err != nil {
+	if err := errors.Join(draft.Close(), ctx.Err()); err != nil {
 		return err
 	}
-	if err := build(ctx, draft.Name(), ledgerID); err != nil {
+	// A cancelled transaction is rolled back in the background, and could leave its journal behind after the removal above.
+	if err := build(context.WithoutCancel(ctx), draft.Name(), ledgerID); err != nil {
 		return fmt.Errorf("ledger %q: %w", path, err)
 	}
 	if err := os.Link(draft.Name(), path); err != nil {

@@ -3,6 +3,7 @@ package schema_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -205,4 +206,14 @@ func (l life) plain(t testing.TB, statements ...string) *sql.Conn {
 		}
 	}
 	return conn
+}
+
+// want fails the test when err is not of type T, and returns it as that.
+func want[T error](t testing.TB, err error) T {
+	t.Helper()
+	var target T
+	if !errors.As(err, &target) {
+		t.Fatalf("got error %v, want a %T", err, target)
+	}
+	return target
 }

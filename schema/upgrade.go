@@ -111,7 +111,7 @@ func (u Upgrade) migrate(ctx context.Context, conn *sql.Conn, from int) error {
 		return err
 	}
 	for version := from + 1; version <= Version; version++ {
-		err := u.inTx(ctx, conn, func(tx *sql.Tx) error {
+		err := u.inTx(ctx, conn, func(ctx context.Context, tx *sql.Tx) error {
 			if err := dropAll(ctx, tx, "trigger"); err != nil {
 				return err
 			}
@@ -139,7 +139,7 @@ func (u Upgrade) adopt(ctx context.Context, conn *sql.Conn) error {
 	if err != nil {
 		return err
 	}
-	return u.inTx(ctx, conn, func(tx *sql.Tx) error {
+	return u.inTx(ctx, conn, func(ctx context.Context, tx *sql.Tx) error {
 		if err := u.stillForeign(ctx, tx); err != nil {
 			return err
 		}
@@ -185,13 +185,18 @@ func (u Upgrade) seal(ctx context.Context, tx *sql.Tx, version int) error {
 	return checkReferences(ctx, tx, u.Path)
 }
 
-func (u Upgrade) inTx(ctx context.Context, conn *sql.Conn, work func(tx *sql.Tx) error) error {
+// inTx is not interrupted once it has begun: a cancelled transaction would be rolled back in the background, after the caller was told.
+func (u Upgrade) inTx(ctx context.Context, conn *sql.Conn, work func(ctx context.Context, tx *sql.Tx) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	ctx = context.WithoutCancel(ctx)
 	tx, err := conn.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer tx.Rollback()
-	if err := work(tx); err != nil {
+	if err := work(ctx, tx); err != nil {
 		return err
 	}
 	return tx.Commit()

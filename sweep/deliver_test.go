@@ -16,6 +16,7 @@ import (
 )
 
 func TestDeliverSendsEachApprovalOnceInOrder(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	first := b.approve("a", "first")
 	second := b.approve("a", "second")
@@ -45,6 +46,7 @@ func TestDeliverSendsEachApprovalOnceInOrder(t *testing.T) {
 }
 
 func TestDeliverTakesUrgentDestinationsFirst(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	usual := b.approveAs(ledger.Filing{Platform: "fake", Channel: "a", Text: "usual", Priority: "P2"})
 	urgent := b.approveAs(ledger.Filing{Platform: "fake", Channel: "b", Text: "urgent", Priority: "P0"})
@@ -85,12 +87,14 @@ var outcomes = []outcome{
 }
 
 func TestOutcomesUseUpTheApproval(t *testing.T) {
+	t.Parallel()
 	for _, o := range outcomes {
 		t.Run(o.name, func(t *testing.T) { checkOutcome(t, o) })
 	}
 }
 
 func checkOutcome(t *testing.T, o outcome) {
+	t.Parallel()
 	b := newBench(t)
 	d := b.approve("a", "text")
 	b.fake.before = func(context.Context, transports.Message) error { return o.before }
@@ -121,6 +125,7 @@ func checkOutcome(t *testing.T, o outcome) {
 }
 
 func TestAnAmbiguousSessionIsClosedAndNeverReused(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	first, second := b.approve("a", "first"), b.approve("a", "second")
 	b.fake.after = func(m transports.Message, _ *transports.Receipt) error {
@@ -138,6 +143,7 @@ func TestAnAmbiguousSessionIsClosedAndNeverReused(t *testing.T) {
 }
 
 func TestUnpreparedUsesUpNoApproval(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	now := time.Now()
 	b.now = func() time.Time { return now }
@@ -167,6 +173,7 @@ func TestUnpreparedUsesUpNoApproval(t *testing.T) {
 }
 
 func TestBackoffGrowsWithFailuresAndEndsWithSuccess(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	now := time.Now()
 	b.now = func() time.Time { return now }
@@ -201,6 +208,7 @@ func TestBackoffGrowsWithFailuresAndEndsWithSuccess(t *testing.T) {
 }
 
 func TestAMissingTransportIsSkippedAndNamesItsSection(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	lost := b.approveAs(ledger.Filing{Platform: "slack", Channel: "C1", Text: "x"})
 	good := b.approve("a", "y")
@@ -212,6 +220,7 @@ func TestAMissingTransportIsSkippedAndNamesItsSection(t *testing.T) {
 }
 
 func TestATransportThatCannotBeOpenedIsNotPrepared(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	d := b.approve("a", "x")
 	s := New(b.l, func(string) (transports.Transport, error) { return nil, errors.New("secret file:/x is missing") })
@@ -224,6 +233,7 @@ func TestATransportThatCannotBeOpenedIsNotPrepared(t *testing.T) {
 }
 
 func TestARefusalOfTheLedgerIsSkippedAndTheNextOneGoesOut(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	revoked, next := b.approve("a", "revoked"), b.approve("a", "next")
 	for _, at := range []Step{AfterPrepare, AfterClaim} {
@@ -249,6 +259,7 @@ func TestARefusalOfTheLedgerIsSkippedAndTheNextOneGoesOut(t *testing.T) {
 }
 
 func TestAClaimOfALivingWorkerIsLeftAlone(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	d := b.approve("a", "x")
 	other, err := b.place.register()
@@ -271,6 +282,7 @@ func TestAClaimOfALivingWorkerIsLeftAlone(t *testing.T) {
 }
 
 func TestAClaimOfAnotherProgramIsNeverAdopted(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	d := b.approve("a", "x")
 	if _, err := b.l.Claim(t.Context(), d.DecisionID, "somebody"); err != nil {
@@ -285,6 +297,7 @@ func TestAClaimOfAnotherProgramIsNeverAdopted(t *testing.T) {
 }
 
 func TestADestinationOfAnotherWorkerIsPassedBy(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	mine, others := b.approve("a", "x"), b.approve("b", "y")
 	other, err := b.place.register()
@@ -307,11 +320,13 @@ func TestADestinationOfAnotherWorkerIsPassedBy(t *testing.T) {
 }
 
 func TestABeginThatGrewOldIsNotSent(t *testing.T) {
+	t.Parallel()
 	for name, jump := range map[string]func(time.Time) time.Time{
 		"both clocks went on": func(t time.Time) time.Time { return t.Add(time.Minute) },
 		"the machine slept":   func(t time.Time) time.Time { return t.Round(0).Add(time.Minute) }, // the wall clock alone
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			b := newBench(t)
 			d := b.approve("a", "x")
 			now := time.Now
@@ -330,6 +345,7 @@ func TestABeginThatGrewOldIsNotSent(t *testing.T) {
 }
 
 func TestAgeIsWhatEitherClockSays(t *testing.T) {
+	t.Parallel()
 	from := time.Now()
 	if got := olderOf(from, from.Add(time.Second)); got != time.Second {
 		t.Errorf("both: %s", got)
@@ -343,6 +359,7 @@ func TestAgeIsWhatEitherClockSays(t *testing.T) {
 }
 
 func TestAPayloadThatIsNotThePreparedMessageIsNotSent(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	w, err := b.place.register()
 	if err != nil {
@@ -371,6 +388,7 @@ func TestAPayloadThatIsNotThePreparedMessageIsNotSent(t *testing.T) {
 }
 
 func TestCancelBetweenStepsNeverBegins(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		at    Step
 		claim ledger.ClaimState
@@ -380,6 +398,7 @@ func TestCancelBetweenStepsNeverBegins(t *testing.T) {
 		{AfterBegin, ledger.ClaimDelivered, true}, {AfterSend, ledger.ClaimDelivered, true},
 	} {
 		t.Run(string(c.at), func(t *testing.T) {
+			t.Parallel()
 			b := newBench(t)
 			first, second := b.approve("a", "first"), b.approve("a", "second")
 			ctx, cancel := context.WithCancel(t.Context())
@@ -407,6 +426,7 @@ func TestCancelBetweenStepsNeverBegins(t *testing.T) {
 }
 
 func TestACancelledPassDoesNothing(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	d := b.approve("a", "x")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -424,6 +444,7 @@ func TestACancelledPassDoesNothing(t *testing.T) {
 }
 
 func TestTheSendKeepsItsDeadlineButNotTheCancel(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.approve("a", "x")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -443,6 +464,7 @@ func TestTheSendKeepsItsDeadlineButNotTheCancel(t *testing.T) {
 }
 
 func TestLimitHoldAndPlatform(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	now := time.Now()
 	b.now = func() time.Time { return now }
@@ -461,6 +483,7 @@ func TestLimitHoldAndPlatform(t *testing.T) {
 }
 
 func TestTheLimitHoldsWithManyDestinationsAtOnce(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	for i := range 8 {
 		b.approve(fmt.Sprint(i), "x")
@@ -474,6 +497,7 @@ func TestTheLimitHoldsWithManyDestinationsAtOnce(t *testing.T) {
 }
 
 func TestDryRunListsAndTouchesNothing(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	first, second, third := b.approve("a", "1"), b.approve("a", "2"), b.approve("b", "3")
 	before := slices.Concat(read(t, b.path), read(t, b.path+"-wal"))
@@ -501,6 +525,7 @@ func read(t *testing.T, path string) []byte {
 }
 
 func TestReportKeysAreThere(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	raw, err := json.Marshal(b.deliver(Options{}))
 	if err != nil {
@@ -523,6 +548,7 @@ func TestReportKeysAreThere(t *testing.T) {
 }
 
 func TestProgressTellsEveryItem(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	for i := range 6 {
 		b.approve(fmt.Sprint(i), "x")
@@ -535,6 +561,7 @@ func TestProgressTellsEveryItem(t *testing.T) {
 }
 
 func TestBackoff(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		failures   int
 		retryAfter time.Duration

@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"countersign/ledger"
 )
 
@@ -33,7 +31,7 @@ func (e *occupied) Error() string {
 // killed workers stay; the next worker on that destination takes such a file over, and removes it.
 func (w *worker) enter(d ledger.Destination) (*lockFile, error) {
 	path := w.place.destinationFile(d)
-	lock, err := takeLock(path, unix.O_CREAT)
+	lock, err := takeLock(path)
 	if errors.Is(err, errHeld) {
 		by, _ := readNote(path) // for people only
 		return nil, &occupied{strings.TrimSpace(by)}

@@ -102,6 +102,9 @@ func (l *lane) take(ctx context.Context, d ledger.Destination, ready *ledger.Rea
 		l.countOut()
 		return l.notBegun(ctx, d, m.item, err)
 	}
+	if err == nil && m.retryAfter > 0 {
+		return false, l.backOff(ctx, d, errors.New(m.item.Error), m.retryAfter)
+	}
 	return err == nil, err
 }
 
@@ -118,7 +121,10 @@ func (l *lane) notBegun(ctx context.Context, d ledger.Destination, item Item, er
 		return false, nil // in the middle of a step that it ended, or between two
 	case errors.As(err, &unprepared):
 		l.report.add(NotPrepared, item)
-		return false, l.backOff(ctx, d, unprepared.err)
+		return false, l.backOff(ctx, d, unprepared.err, retryAfter(unprepared.err))
+	case errors.Is(err, errNoTime):
+		l.report.add(Skipped, item)
+		return false, nil
 	case errors.As(err, &full):
 		l.report.add(NotPrepared, item)
 		return false, err
@@ -129,13 +135,8 @@ func (l *lane) notBegun(ctx context.Context, d ledger.Destination, item Item, er
 	return false, err
 }
 
-// backOff leaves the destination alone for a while, in this pass and the next ones.
-func (l *lane) backOff(ctx context.Context, d ledger.Destination, cause error) error {
-	var said *transports.PrepareError
-	var after time.Duration
-	if errors.As(cause, &said) {
-		after = said.RetryAfter
-	}
-	wait := func(failures int) time.Duration { return backoff(failures, after, l.opts.Jitter()) }
+// backOff leaves the destination alone for a while, in this pass and the next ones, and at least as long as the provider asked for.
+func (l *lane) backOff(ctx context.Context, d ledger.Destination, cause error, asked time.Duration) error {
+	wait := func(failures int) time.Duration { return backoff(failures, asked, l.opts.Jitter()) }
 	return orStopped(ctx, l.ledger.Backoff(ctx, d, wait, cause.Error()))
 }

@@ -36,24 +36,40 @@ func newFlock(path string, flags int) *flock.Flock {
 	return flock.New(path, flock.SetFlag(flags|unix.O_NOFOLLOW|unix.O_CLOEXEC), flock.SetPermissions(fileMode))
 }
 
-// takeLock locks the file at path, which flags may let it create. It never waits: errHeld when somebody else holds it.
-func takeLock(path string, flags int) (*lockFile, error) {
+// takeLock locks the file at path, and creates it where it is missing. It never waits: errHeld when somebody else holds it.
+func takeLock(path string) (*lockFile, error) {
 	for range lockTries {
-		f := &lockFile{path: path, lock: newFlock(path, flags|unix.O_RDWR)}
-		got, err := f.lock.TryLock()
-		if err != nil {
-			return nil, err
-		}
-		if !got {
-			return nil, errHeld
-		}
-		if f.mine() {
-			return f, nil
+		f, err := tryLock(path, unix.O_CREAT)
+		if err != nil || f.mine() {
+			return f, err
 		}
 		// Its last owner removed the file between our opening and our locking it: we locked a file without a name.
 		f.release()
 	}
 	return nil, errHeld
+}
+
+// createLocked creates a file under a name that was never used, and locks it. errHeld when somebody looked at it before it was
+// locked: the name is used up then, since removeUnowned may be about to remove whatever stands there.
+func createLocked(path string) (*lockFile, error) {
+	f, err := tryLock(path, unix.O_CREAT|unix.O_EXCL)
+	if err != nil || f.mine() {
+		return f, err
+	}
+	f.release()
+	return nil, errHeld
+}
+
+func tryLock(path string, flags int) (*lockFile, error) {
+	f := &lockFile{path: path, lock: newFlock(path, flags|unix.O_RDWR)}
+	got, err := f.lock.TryLock()
+	if err == nil && !got {
+		err = errHeld
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
 }
 
 // mine tells whether the file under the name is still the one that is locked. It is not after a take-over.

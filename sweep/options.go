@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -14,6 +15,9 @@ const (
 	DefaultConcurrency = 8
 )
 
+// MaxRateLimitWait is the longest time for which a provider's request to come back later is waited out inside a dispatch.
+const MaxRateLimitWait = 30 * time.Second
+
 // Options say what one deliver pass does. The zero value is ready for use.
 type Options struct {
 	Timeout     time.Duration // of one Send, counted from the begin of its dispatch; of Connect and Prepare too. DefaultTimeout
@@ -22,6 +26,10 @@ type Options struct {
 	Limit       int           // messages whose dispatch may begin; 0 is no limit
 	Platform    string        // "": all
 	MaxRuntime  time.Duration // after that nothing new is begun; 0 is no limit
+
+	// RateLimitWaits is how many documented rate-limit refusals one dispatch may wait out, each up to MaxRateLimitWait; none by
+	// default. It is the one case in which a message is handed over again: the provider has said that it did not take it.
+	RateLimitWaits int
 
 	// DryRun lists what would be tried as Planned, and touches nothing.
 	DryRun bool
@@ -33,8 +41,9 @@ type Options struct {
 	// destinations call it at once.
 	Step func(Step, Item)
 
-	Now    func() time.Time // time.Now. Deadlines come from it, so that it has to run with the real time
-	Jitter func() float64   // of back-off, from 0 up to 1; random
+	Now    func() time.Time                                 // time.Now. Deadlines come from it, so that it has to run with the real time
+	Wait   func(ctx context.Context, d time.Duration) error // a timer; returns early, with its error, when ctx ends
+	Jitter func() float64                                   // of back-off, from 0 up to 1; random
 }
 
 // Step names a point between two steps of a delivery.
@@ -65,10 +74,24 @@ func (o Options) withDefaults() Options {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Wait == nil {
+		o.Wait = wait
+	}
 	if o.Jitter == nil {
 		o.Jitter = rand.Float64
 	}
 	return o
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // Transports opens the transport of a platform, once a pass, when the first message for it comes. For a platform that has none

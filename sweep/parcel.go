@@ -25,6 +25,8 @@ type parcel struct {
 	claim   ledger.Claim
 	begun   bool      // dispatch began: the approval is used up
 	begunAt time.Time // read before BeginDispatch, so that its duration counts
+
+	retryAfter time.Duration // the provider refused it for its rate limit, and asked for this
 }
 
 // unpreparedError says that a message could not be prepared. Nothing was claimed.
@@ -44,6 +46,9 @@ func (m *parcel) deliver(ctx context.Context) error {
 		return err
 	}
 	if err := m.prepare(ctx); err != nil {
+		return err
+	}
+	if err := m.pace(ctx); err != nil {
 		return err
 	}
 	if err := m.reserve(ctx); err != nil {
@@ -181,6 +186,9 @@ func (m *parcel) send(ctx context.Context, p ledger.Payload) (transports.Receipt
 	defer cancel()
 	m.prepared = false
 	receipt, err := m.session.Send(ctx, message)
+	for waits := 0; waits < m.opts.RateLimitWaits && m.waitedOut(ctx, err); waits++ {
+		receipt, err = m.session.Send(ctx, message)
+	}
 	m.step(AfterSend)
 	return receipt, err
 }

@@ -12,6 +12,7 @@ import (
 )
 
 func TestAServerThatAllowsTwoConnectionsGetsAllMessages(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	var want []ledger.Decided
 	for i := range 10 {
@@ -34,6 +35,7 @@ func TestAServerThatAllowsTwoConnectionsGetsAllMessages(t *testing.T) {
 }
 
 func TestADeadServerIsAskedOnceAPass(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	var want []ledger.Decided
 	for i := range 10 {
@@ -54,6 +56,7 @@ func TestADeadServerIsAskedOnceAPass(t *testing.T) {
 }
 
 func TestSessionsServeManyDestinations(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	for i := range 12 {
 		b.approve(fmt.Sprint(i), "x")
@@ -68,6 +71,7 @@ func TestSessionsServeManyDestinations(t *testing.T) {
 
 // A server may close a connection after so many messages; the next Prepare then finds the session finished.
 func TestASessionThatEndedIsReplacedBeforeTheClaim(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	first, second := b.approve("a", "first"), b.approve("a", "second")
 	finished := map[int]bool{}
@@ -93,6 +97,7 @@ func TestASessionThatEndedIsReplacedBeforeTheClaim(t *testing.T) {
 
 // A fresh session that can't prepare is no reason to try another one.
 func TestAFreshSessionIsNotReplaced(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	d := b.approve("a", "x")
 	b.fake.prepare = func(int, transports.Message) error { return &transports.PrepareError{Stage: "mail", Code: "421"} }
@@ -104,6 +109,7 @@ func TestAFreshSessionIsNotReplaced(t *testing.T) {
 }
 
 func TestARefusedRecipientLeavesTheSessionUsable(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	no, yes := b.approve("a", "x"), b.approve("b", "y")
 	b.fake.prepare = func(_ int, m transports.Message) error {
@@ -121,6 +127,7 @@ func TestARefusedRecipientLeavesTheSessionUsable(t *testing.T) {
 }
 
 func TestAWaiterGetsThePlaceOfADiscardedSession(t *testing.T) {
+	t.Parallel()
 	f := &fake{}
 	p := newPool(f, 1, DefaultTimeout)
 	held, err := p.get(t.Context())

@@ -52,7 +52,7 @@ func (m *parcel) failed(ctx context.Context, k Kind, outcome ledger.Outcome, sen
 	case errors.As(sent, &ambiguous):
 		f.Stage, f.Code = ambiguous.Stage, ambiguous.Code
 	case errors.As(sent, &refused):
-		f.Stage, f.Code = refused.Stage, refused.Code
+		f.Stage, f.Code, m.retryAfter = refused.Stage, refused.Code, refused.RetryAfter
 	}
 	err := persist(func() error { return m.ledger.MarkUnknown(ctx, m.claim, f) })
 	m.item.Error = sent.Error()

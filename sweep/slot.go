@@ -22,7 +22,7 @@ const (
 	slotSize = 16 << 10
 
 	// reserveTries bounds how often a slot is reserved anew because a recovering pass looked at it before it was locked.
-	reserveTries = 20
+	reserveTries = 100
 )
 
 // padding fills an unused slot. It is written out, since a hole in the file would need a block just when there is none left.
@@ -51,7 +51,7 @@ func (w *worker) reserve(seq *atomic.Int64) (*slot, error) {
 	for range reserveTries {
 		name := fmt.Sprintf("%s-%d%s", w.name, seq.Add(1), slotSuffix)
 		var lock *lockFile
-		lock, err = takeLock(filepath.Join(w.place.spool(), name), unix.O_CREAT|unix.O_EXCL)
+		lock, err = createLocked(filepath.Join(w.place.spool(), name))
 		if err == nil {
 			return newSlot(lock)
 		}

@@ -35,33 +35,58 @@ func (b *bench) writeLock() (release func()) {
 	}
 }
 
-// spoolOne approves and sends a message whose receipt the ledger can't take, and returns its slot.
+// spoolOne approves and sends a message whose receipt the ledger can't take, and returns its slot. Other slots are kept from
+// recovery meanwhile, as their living owners would.
 func (b *bench) spoolOne(channel string) (ledger.Decided, string) {
 	b.t.Helper()
-	d := b.approve(channel, "x")
 	before := b.slots()
-	var release func()
-	report, err := b.Deliver(b.t.Context(), Options{Step: func(s Step, _ Item) {
-		if s == AfterSend {
-			release = b.writeLock()
-		}
-	}})
-	release()
+	for _, other := range before {
+		defer b.own(other)()
+	}
+	d := b.approve(channel, "x")
+	report, err := b.deliverBusy(func() {})
 	if !errors.Is(err, ledger.ErrBusy) {
 		b.t.Fatalf("err: %v", err)
 	}
-	b.expectItems("ambiguous", report.Ambiguous, d)
 	coordinate := fmt.Sprintf("wire:%d", d.DecisionID)
-	if got := report.Ambiguous[0]; got.Coordinate != coordinate {
-		b.t.Errorf("item: %+v", got)
+	item := report.Ambiguous[len(report.Ambiguous)-1]
+	if item.DecisionID != d.DecisionID || item.Coordinate != coordinate {
+		b.t.Errorf("item: %+v", item)
 	}
-	contains(b.t, report.Ambiguous[0].Error, coordinate, "spool")
+	contains(b.t, item.Error, coordinate, "spool")
 	b.expect(d, ledger.StatusApproved, ledger.ClaimDispatching)
 	made := slices.DeleteFunc(b.slots(), func(s string) bool { return slices.Contains(before, s) })
 	if len(made) != 1 {
 		b.t.Fatalf("slots: %v", made)
 	}
 	return d, made[0]
+}
+
+// deliverBusy makes a pass during which, from the provider's yes on, another process holds the ledger's write lock.
+func (b *bench) deliverBusy(also func()) (Report, error) {
+	b.t.Helper()
+	release := func() {}
+	defer func() { release() }()
+	return b.Deliver(b.t.Context(), Options{Step: func(s Step, _ Item) {
+		if s == AfterSend {
+			release = b.writeLock()
+			also()
+		}
+	}})
+}
+
+// own holds a slot's lock.
+func (b *bench) own(slot string) (free func()) {
+	b.t.Helper()
+	lock := newFlock(slot, os.O_RDWR)
+	if ok, err := lock.TryLock(); !ok || err != nil {
+		b.t.Fatal(ok, err)
+	}
+	return func() {
+		if err := lock.Close(); err != nil {
+			b.t.Error(err)
+		}
+	}
 }
 
 func (b *bench) slots() []string {
@@ -74,6 +99,7 @@ func (b *bench) slots() []string {
 }
 
 func TestAReceiptThatTheLedgerCannotTakeIsSpooledAndReconciled(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	d, slot := b.spoolOne("a")
 	if info, err := os.Stat(slot); err != nil || info.Size() != slotSize {
@@ -110,6 +136,7 @@ func (b *bench) token(d ledger.Decided) string {
 }
 
 func TestASpooledReceiptIsTakenAlsoAfterItsClaimBecameUnknown(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	d, slot := b.spoolOne("a")
 	aside := slot + ".elsewhere"
@@ -128,6 +155,7 @@ func TestASpooledReceiptIsTakenAlsoAfterItsClaimBecameUnknown(t *testing.T) {
 }
 
 func TestTwoPassesMayTakeTheSameReceipt(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	d, slot := b.spoolOne("a")
 	copied := strings.TrimSuffix(slot, slotSuffix) + "0" + slotSuffix // as the other pass has read it
@@ -157,105 +185,75 @@ func forged(t *testing.T, line []byte, change func(*sealed)) []byte {
 	return fmt.Appendf(nil, "%s %s\n", hex.EncodeToString(sum[:]), text)
 }
 
-func TestSlotsThatCannotBeBelievedAreSetAsideOnce(t *testing.T) {
-	for name, damage := range map[string]func(t *testing.T, line []byte) []byte{
-		"cut":             func(_ *testing.T, line []byte) []byte { return line[:100] },
-		"cut in the slot": func(_ *testing.T, line []byte) []byte { return append(slices.Clone(line[:100]), line[len(line)-500:]...) },
-		"a flipped bit": func(_ *testing.T, line []byte) []byte {
-			out := slices.Clone(line)
-			out[200] ^= 1
-			return out
-		},
-		"a forged coordinate": func(t *testing.T, line []byte) []byte {
-			return forged(t, line, func(s *sealed) { s.Coordinate = "made-up" })
-		},
-		"no code": func(t *testing.T, line []byte) []byte { return forged(t, line, func(s *sealed) { s.MAC = "" }) },
-		"the code of another token": func(t *testing.T, line []byte) []byte {
-			return forged(t, line, func(s *sealed) {
-				code, err := s.authenticate("guessed")
-				if err != nil {
-					t.Fatal(err)
-				}
-				s.MAC = hex.EncodeToString(code)
-			})
-		},
-		"another decision": func(t *testing.T, line []byte) []byte { return forged(t, line, func(s *sealed) { s.DecisionID++ }) },
-		"another ledger":   func(t *testing.T, line []byte) []byte { return forged(t, line, func(s *sealed) { s.LedgerID = "x" }) },
-		"another schema":   func(t *testing.T, line []byte) []byte { return forged(t, line, func(s *sealed) { s.Schema = "v2" }) },
-		"not JSON": func(*testing.T, []byte) []byte {
-			sum := sha256.Sum256([]byte("hello"))
-			return []byte(hex.EncodeToString(sum[:]) + " hello\n")
-		},
-		"words":    func(*testing.T, []byte) []byte { return []byte("sent, believe me\n") },
-		"NULs":     func(*testing.T, []byte) []byte { return make([]byte, 4096) },
-		"too long": func(_ *testing.T, line []byte) []byte { return append(slices.Clone(line), padding...) },
-	} {
-		t.Run(name, func(t *testing.T) { checkDistrust(t, damage) })
+// damages make what must not be believed out of a slot that is genuine.
+func damages(t *testing.T, line []byte) map[string][]byte {
+	change := func(with func(*sealed)) []byte { return forged(t, line, with) }
+	flipped := slices.Clone(line)
+	flipped[200] ^= 1
+	sum := sha256.Sum256([]byte("hello"))
+	return map[string][]byte{
+		"cut":                 line[:100],
+		"cut in its slot":     append(slices.Clone(line[:100]), padding[100:]...),
+		"flipped bit":         flipped,
+		"forged coordinate":   change(func(s *sealed) { s.Coordinate = "made-up" }),
+		"altered, it says":    change(func(s *sealed) { s.Altered = true }),
+		"no code":             change(func(s *sealed) { s.MAC = "" }),
+		"code of other token": change(func(s *sealed) { s.MAC = hex.EncodeToString(must(s.authenticate("guessed"))) }),
+		"other decision":      change(func(s *sealed) { s.DecisionID++ }),
+		"no such decision":    change(func(s *sealed) { s.DecisionID = 1 << 40 }),
+		"other ledger":        change(func(s *sealed) { s.LedgerID = "x" }),
+		"other schema":        change(func(s *sealed) { s.Schema = "countersign.spool/v2" }),
+		"no JSON":             []byte(hex.EncodeToString(sum[:]) + " hello\n"),
+		"words":               []byte("sent, believe me\n"),
+		"NULs":                make([]byte, slotSize),
+		"too long":            append(slices.Clone(line), ' '),
 	}
 }
 
-func checkDistrust(t *testing.T, damage func(*testing.T, []byte) []byte) {
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func TestSlotsThatCannotBeBelievedAreSetAsideOnce(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	d, slot := b.spoolOne("a")
-	good, goodSlot := b.spoolOneBeside("b", slot)
-	if goodSlot < slot { // the bad one comes first
-		goodSlot, slot = slot, goodSlot
-		good, d = d, good
+	good, _ := b.spoolOne("b")
+	bad := damages(t, read(t, slot))
+	for name, content := range bad { // they come before the good one
+		if err := os.WriteFile(filepath.Join(b.place.spool(), name+slotSuffix), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
-	bad := damage(t, read(t, slot))
-	if err := os.WriteFile(slot, bad, 0o600); err != nil {
+	if err := os.Remove(slot); err != nil {
 		t.Fatal(err)
 	}
 	r := b.recoverAll()
-	b.expectItems("confirmed", r.Confirmed, good) // it stops nothing
-	b.expectItems("unknown", r.Unknown, d)
-	if len(r.Bad) != 1 || r.Bad[0].ObligationID != 0 || r.Bad[0].Coordinate != "" {
-		t.Errorf("bad: %+v", r.Bad)
-	}
-	if got := read(t, slot+".bad"); !bytes.Equal(got, bad) {
-		t.Error("the slot was not kept as it was")
-	}
+	b.expectItems("confirmed", r.Confirmed, good) // they stop nothing
 	b.expect(d, ledger.StatusApproved, ledger.ClaimUnknown)
+	if len(r.Bad) != len(bad) {
+		t.Errorf("%d are reported, want %d", len(r.Bad), len(bad))
+	}
+	for _, item := range r.Bad {
+		if item.ObligationID != 0 || item.Coordinate != "" {
+			t.Errorf("something is believed: %+v", item)
+		}
+	}
+	for name, content := range bad {
+		if !bytes.Equal(read(t, filepath.Join(b.place.spool(), name+slotSuffix+badSuffix)), content) {
+			t.Errorf("%s was not kept as it was", name)
+		}
+	}
 	if again := b.recoverAll(); len(again.Bad) != 0 {
 		t.Errorf("reported twice: %+v", again.Bad)
 	}
 }
 
-// spoolOneBeside spools another message while the first slot is out of recovery's sight.
-func (b *bench) spoolOneBeside(channel, slot string) (ledger.Decided, string) {
-	b.t.Helper()
-	held := newFlock(slot, os.O_RDWR) // as its living owner would
-	if ok, err := held.TryLock(); !ok || err != nil {
-		b.t.Fatal(ok, err)
-	}
-	defer held.Close()
-	d, other := b.spoolOneUnrecovered(channel, slot)
-	return d, other
-}
-
-func (b *bench) spoolOneUnrecovered(channel, slot string) (ledger.Decided, string) {
-	b.t.Helper()
-	d := b.approve(channel, "x")
-	var release func()
-	_, err := b.Deliver(b.t.Context(), Options{Step: func(s Step, _ Item) {
-		if s == AfterSend {
-			release = b.writeLock()
-		}
-	}})
-	release()
-	if !errors.Is(err, ledger.ErrBusy) {
-		b.t.Fatalf("err: %v", err)
-	}
-	for _, s := range b.slots() {
-		if s != slot {
-			return d, s
-		}
-	}
-	b.t.Fatal("no slot")
-	return d, ""
-}
-
 func TestAProvedReceiptThatTheLedgerRefusesIsNamed(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	d, slot := b.spoolOne("a")
 	aside := slot + ".elsewhere"
@@ -279,6 +277,7 @@ func TestAProvedReceiptThatTheLedgerRefusesIsNamed(t *testing.T) {
 }
 
 func TestWhatIsNoSlotFileIsReportedAndStopsNothing(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	if err := b.place.open(); err != nil {
 		t.Fatal(err)
@@ -312,6 +311,7 @@ func TestWhatIsNoSlotFileIsReportedAndStopsNothing(t *testing.T) {
 }
 
 func TestASlotIsOfItsLivingOwner(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	w, err := b.place.register()
 	if err != nil {
@@ -333,21 +333,16 @@ func TestASlotIsOfItsLivingOwner(t *testing.T) {
 }
 
 func TestASlotThatWasRemovedIsReplaced(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	d := b.approve("a", "x")
-	var release func()
-	_, err := b.Deliver(t.Context(), Options{Step: func(s Step, _ Item) {
-		if s != AfterSend {
-			return
-		}
-		release = b.writeLock()
+	_, err := b.deliverBusy(func() {
 		for _, slot := range b.slots() {
 			if err := os.Remove(slot); err != nil {
 				t.Error(err)
 			}
 		}
-	}})
-	release()
+	})
 	if !errors.Is(err, ledger.ErrBusy) {
 		t.Fatalf("err: %v", err)
 	}
@@ -355,6 +350,7 @@ func TestASlotThatWasRemovedIsReplaced(t *testing.T) {
 }
 
 func TestAReceiptFitsOrItsDetailIsCut(t *testing.T) {
+	t.Parallel()
 	s := spooled{Schema: spoolSchema, LedgerID: "l", DecisionID: 1 << 62, Coordinate: "c \"<\u2028\xff", Detail: strings.Repeat("ü\x01", slotSize)}
 	line, err := s.line("token")
 	if err != nil || len(line) > slotSize {
@@ -374,6 +370,7 @@ func TestAReceiptFitsOrItsDetailIsCut(t *testing.T) {
 }
 
 func TestEveryFlippedBitIsNoticed(t *testing.T) {
+	t.Parallel()
 	line, err := spooled{Schema: spoolSchema, LedgerID: "l", DecisionID: 7, Coordinate: "c", Detail: "d"}.line("token")
 	if err != nil {
 		t.Fatal(err)

@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-
-	"golang.org/x/sys/unix"
 )
 
 // ErrTakenOver says that this worker was declared dead while it was stopped, or that its lock file was removed. It has no
@@ -28,9 +26,9 @@ func (e *NoWorkerError) Error() string {
 const (
 	lockSuffix = ".lock"
 
-	// registerTries bounds how often a new name is tried. A try fails only when a recovering pass looks at the new file in the
-	// instant between its creation and its locking.
-	registerTries = 20
+	// registerTries bounds how often a new name is tried. A try fails only when the name is taken, or somebody asks for the lock of
+	// a name that nobody can know yet.
+	registerTries = 5
 )
 
 // workerName is the form of the names that register makes. Nothing else is ever part of a file's name.
@@ -67,7 +65,7 @@ func (w workplace) tryRegister() (*worker, error) {
 		return nil, err
 	}
 	name := "w-" + hex.EncodeToString(raw[:])
-	lock, err := takeLock(w.workerFile(name), unix.O_CREAT|unix.O_EXCL)
+	lock, err := createLocked(w.workerFile(name))
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +100,8 @@ func (w workplace) alive(name string) (bool, error) {
 	return owned(w.workerFile(name))
 }
 
-// buryDead removes the files of workers that ended without doing so.
+// buryDead removes the files of workers that ended without doing so. A file that says nothing yet belongs to a worker that is about
+// to lock it, and is not even looked at: asking for its lock could take it away just then.
 func (w workplace) buryDead() error {
 	names, err := list(w.workers())
 	if err != nil {
@@ -113,7 +112,11 @@ func (w workplace) buryDead() error {
 		if !workerName.MatchString(strings.TrimSuffix(name, lockSuffix)) {
 			continue
 		}
-		errs = append(errs, removeUnowned(filepath.Join(w.workers(), name)))
+		path := filepath.Join(w.workers(), name)
+		if note, err := readNote(path); err != nil || note == "" {
+			continue
+		}
+		errs = append(errs, removeUnowned(path))
 	}
 	return errors.Join(errs...)
 }

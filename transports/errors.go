@@ -41,7 +41,10 @@ func (e *PrepareError) Unwrap() error { return e.Err }
 type RefusedError struct {
 	Stage string
 	Code  string
-	Err   error
+	// RetryAfter is what the provider asked for with a documented rate-limit
+	// refusal, as its last word; 0 with every other.
+	RetryAfter time.Duration
+	Err        error
 }
 
 func (e *RefusedError) Error() string { return sentence("refused", e.Stage, e.Code, e.Err) }

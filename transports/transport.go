@@ -1,6 +1,9 @@
 package transports
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // A Message is one approved text with its destination: what the ledger's
 // snapshot binds. Strings are UTF-8.
@@ -41,6 +44,27 @@ type Transport interface {
 	Connect(ctx context.Context) (Session, error)
 }
 
+// A Resolver is a Transport whose channels have names besides their ids. Resolve
+// returns the id of a name, or the channel as it is; it is asked once, at
+// filing, so that the id is what is approved. Its errors are *ValidationError
+// (there is no such channel) or *PrepareError.
+type Resolver interface {
+	Resolve(ctx context.Context, channel string) (string, error)
+}
+
+// A Pacer is a Transport whose provider limits how often it may be called. Pace
+// returns the limits that a Send of m counts against.
+type Pacer interface {
+	Pace(m Message) []Pace
+}
+
+// A Pace is one limit: a call each interval, in a scope that is unique within
+// the platform ("channel C024BE91L").
+type Pace struct {
+	Scope string
+	Every time.Duration
+}
+
 // A Session carries messages one at a time: Prepare, then Send or Reset. It
 // belongs to one goroutine.
 type Session interface {
@@ -77,7 +101,8 @@ type Receipt struct {
 	// Coordinate is where the message can be found at the provider or receiver.
 	// It is never empty, and one line.
 	Coordinate string
-	// Altered tells that the provider's echo of the text differs from the text.
+	// Altered tells that the provider's echo differs from what was approved, in
+	// its text, its destination or its thread; Detail says how.
 	Altered bool
 	// Detail is what else the provider said, for people; it may be empty.
 	Detail string

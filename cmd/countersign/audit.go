@@ -33,8 +33,8 @@ func (a *app) auditLogCommand() *cli.Command {
 		Name:  "log",
 		Usage: "list the rows of the audit log, oldest first",
 		Description: manual{
-			text: `Filters combine. Without --limit the log is shown from its beginning. Details are cut to the
-terminal's width; --json has them whole, with times in Unix microseconds (at_us).
+			text: `Filters combine. Without --limit the log is shown from its beginning. On a terminal the details
+are cut to its width; --json has them whole, with times in Unix microseconds (at_us).
 
 A time is RFC 3339, a date (its midnight here), or Unix seconds.`,
 			examples: []string{

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -44,18 +45,28 @@ func showClaims(p *page, held []ledger.HeldClaim, now time.Time) {
 		return
 	}
 	var rows [][]string
+	var details []field
 	open := false
 	for _, h := range held {
-		rows = append(rows, []string{fmt.Sprint(h.ObligationID), string(h.State), orNone(string(h.Outcome)), yesNo(h.Settled),
-			age(now, h.UpdatedTS), h.Key, h.Worker, orNone(h.Detail)})
+		id := fmt.Sprint(h.ObligationID)
+		rows = append(rows, []string{id, string(h.State), orNone(string(h.Outcome)), yesNo(h.Settled), age(now, h.UpdatedTS), h.Worker, h.Key})
+		if h.Detail != "" {
+			details = append(details, field{id, strings.TrimPrefix(h.Stage+": "+h.Detail, ": ")})
+		}
 		open = open || h.State == ledger.ClaimUnknown && !h.Settled
 	}
-	p.table([]column{{title: "ID"}, {title: "STATE"}, {title: "OUTCOME"}, {title: "SETTLED"}, {title: "AGE"}, {title: "KEY"},
-		{title: "WORKER", cut: true}, {title: "DETAIL", cut: true}}, rows)
+	p.table([]column{{title: "ID"}, {title: "STATE"}, {title: "OUTCOME"}, {title: "SETTLED"}, {title: "AGE"}, {title: "WORKER"}, {title: "KEY"}}, rows)
+	if len(details) > 0 {
+		p.blank()
+		p.line("Details:")
+		p.fields(details...)
+	}
 	if open {
 		p.blank()
-		p.line("Find out whether what is unknown arrived (%s show ID has all details), then", programName)
-		p.line("  %s reconcile ID --coordinate WHERE --evidence TEXT   it did", programName)
-		p.line("  %s settle ID --evidence TEXT                         it did not, or won't be pursued", programName)
+		p.line("Find out whether what is unknown arrived, then")
+		p.fields(
+			field{"it did:", programName + " reconcile ID --coordinate WHERE --evidence TEXT"},
+			field{"it did not:", programName + " settle ID --evidence TEXT"},
+		)
 	}
 }

@@ -9,16 +9,16 @@ import (
 func TestComplete(t *testing.T) {
 	const global = "--config --json --verbose --help --version"
 	for line, want := range map[string]string{
-		"_":                                 "version completion help approve file audit receipt text token",
+		"_":                                 "version completion help approve file audit receipt text token die",
 		"a":                                 "approve audit",
 		"app":                               "approve",
 		"approve":                           "approve",
 		"xyzzy":                             "",
-		"xyzzy _":                           "version completion help approve file audit receipt text token",
+		"xyzzy _":                           "version completion help approve file audit receipt text token die",
 		"int":                               "", // hidden
 		"-":                                 global,
 		"--j":                               "--json",
-		"--json _":                          "version completion help approve file audit receipt text token",
+		"--json _":                          "version completion help approve file audit receipt text token die",
 		"--json --":                         "--config --verbose --help --version",
 		"--config _":                        "", // files
 		"--config --j":                      "",
@@ -44,7 +44,7 @@ func TestComplete(t *testing.T) {
 		"receipt _":                         "verify",
 		"receipt 5 --o":                     "--out",
 		"receipt verify --k":                "--key",
-		"help _":                            "version completion help approve file audit receipt text token",
+		"help _":                            "version completion help approve file audit receipt text token die",
 		"help audit _":                      "log find",
 		"help audit f":                      "find",
 		"help audit log _":                  "",

@@ -56,7 +56,7 @@ func (a *app) deliver(c *cli.Context) error {
 	opts := sweep.Options{Limit: int(limit), Platform: c.String("platform"), MaxRuntime: runtime, DryRun: c.Bool("dry-run")}
 	return a.withDesk(c, func(d *desk.Desk) error {
 		report, err := d.Deliver(c.Context, opts)
-		return errors.Join(a.tellDelivered(c, report), outcomeOf(report, err))
+		return errors.Join(a.tellDelivered(c.Bool("verbose"), opts.DryRun, report), outcomeOf(report, err))
 	})
 }
 
@@ -78,8 +78,8 @@ func leftUnknown(n int) error {
 }
 
 // tellDelivered says nothing of a pass that did its work, unless somebody watches.
-func (a *app) tellDelivered(c *cli.Context, r sweep.Report) error {
-	watched := c.Bool("verbose") || a.env.Width > 0
+func (a *app) tellDelivered(verbose, dryRun bool, r sweep.Report) error {
+	watched := verbose || a.env.Width > 0
 	return a.out.show(r, func(p *page) {
 		if watched {
 			showItems(p, "delivered", r.Delivered)
@@ -89,8 +89,8 @@ func (a *app) tellDelivered(c *cli.Context, r sweep.Report) error {
 		showItems(p, "ambiguous", r.Ambiguous)
 		showItems(p, "not prepared", r.NotPrepared)
 		showItems(p, "would try", r.Planned)
-		if watched || c.Bool("dry-run") {
-			p.line("%s", summary(r, c.Bool("dry-run")))
+		if watched || dryRun {
+			p.line("%s", summary(r, dryRun))
 		}
 	})
 }

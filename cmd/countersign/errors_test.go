@@ -2,35 +2,13 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
-)
 
-func TestExplain(t *testing.T) {
-	for _, test := range []struct {
-		name string
-		err  error
-		want exitError
-	}{
-		{"unknown", errors.New("boom"), exitError{code: exitFailure, kind: "failure"}},
-		{"usage", usagef("bad").hinted("do %s", "that"), exitError{code: exitUsage, kind: "usage", hint: "do that"}},
-		{"wrapped", fmt.Errorf("while: %w", exitf(exitHeld, "held", "busy")), exitError{code: exitHeld, kind: "held"}},
-		{"interrupted", fmt.Errorf("read: %w", context.Canceled), exitError{code: exitFailure, kind: "interrupted"}},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			got := explain(test.err)
-			if got.code != test.want.code || got.kind != test.want.kind || got.hint != test.want.hint {
-				t.Errorf("got %+v", got)
-			}
-			if got.Error() != test.err.Error() || !errors.Is(got, test.err) {
-				t.Errorf("got %q, want %q", got, test.err)
-			}
-		})
-	}
-}
+	"countersign/config"
+)
 
 // An error may carry text of others: it can neither forge a line nor reach the terminal's controls.
 func TestReport(t *testing.T) {
@@ -44,6 +22,10 @@ func TestReport(t *testing.T) {
 		{"joined", joined, "countersign: first\ncountersign: second: x⟦LF⟧hint: forged\n"},
 		{"several in one text", fmt.Errorf("%w\n%w", errors.New("a"), errors.New("b")), "countersign: a\ncountersign: b\n"},
 		{"several in one line", fmt.Errorf("%w, %w", errors.New("a"), errors.New("b\n")), "countersign: a, b⟦LF⟧\n"},
+		{"a configuration", &config.InvalidError{Path: "/x.toml", Problems: []config.Problem{
+			{Line: 3, Key: "deliver.hold", Text: "must be \n"}, {Text: "is empty"}}},
+			"countersign: the configuration is not valid\ncountersign: /x.toml:3: deliver.hold: must be ⟦LF⟧\ncountersign: /x.toml: is empty\n" +
+				"hint: countersign config check tells the same, and what is unwise\n"},
 		{"controls", errors.New("550 \x1b[2K\u202eno"), "countersign: 550 ⟦ESC⟧[2K⟦U+202E⟧no\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

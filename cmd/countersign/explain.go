@@ -139,11 +139,12 @@ func ledgerRules() []rule {
 // machineRules come last: they tell of the machine and the configuration, not of what was asked for.
 func machineRules() []rule {
 	return []rule{
+		on(exitUsage, kindConfiguration, say[*desk.ConfigError]("correct that section; "+programName+" config check tells more")),
 		on(exitUsage, kindConfiguration, say[*config.InvalidError](programName+" config check tells the same, and what is unwise")),
 		on(exitUsage, kindConfiguration, say[*config.NotFoundError]("name one with --config FILE")),
 		on(exitUsage, kindConfiguration, say[*operator.EntryError]("")),
-		is(ledger.ErrBusy, exitTryLater, "busy", "the same command can simply be given again"),
 		is(ledger.ErrNestedTransaction, exitFailure, kindFailure, "this is a bug in "+programName),
+		is(ledger.ErrBusy, exitTryLater, "busy", "the same command can simply be given again"),
 		is(context.Canceled, exitFailure, kindInterrupted, ""),
 	}
 }

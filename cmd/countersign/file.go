@@ -22,9 +22,6 @@ const (
 )
 
 func (a *app) fileCommand() *cli.Command {
-	required := func(name, usage string) cli.Flag {
-		return &cli.StringFlag{Name: name, Usage: usage, Required: true}
-	}
 	return &cli.Command{
 		Name:     "file",
 		Usage:    "file a draft; it waits for an operator, and nothing is sent",
@@ -37,7 +34,7 @@ and gets a new epoch: whatever was decided on the old one is void.
 With an idempotency key the same filing can be repeated: the answer is the first one, with
 the status as it is now.`,
 			examples: []string{
-				"countersign file --counterparty acme --platform smtp --channel anna@example.com --subject Rent < text",
+				"countersign file --counterparty acme --platform smtp --channel anna@example.com < text",
 				"echo Hello | countersign file --counterparty acme --platform local --channel anna --priority P1",
 				"countersign file --counterparty acme --platform local --channel anna --text-file mail.txt --json",
 			},
@@ -47,24 +44,31 @@ the status as it is now.`,
 				{exitHeld, "a delivery to the same counterparty and channel is in flight or unknown"},
 			},
 		}.String(),
-		Flags: []cli.Flag{
-			required("counterparty", "`NAME` of whom it is for"),
-			required("platform", "`PLATFORM` to send it by: smtp, local"),
-			required("channel", "`ADDRESS` on that platform"),
-			&cli.StringFlag{Name: "thread", Usage: "answer in the thread `ID`"},
-			&cli.StringFlag{Name: "user", Usage: "`NAME` of who asked the agent for it"},
-			&cli.StringFlag{Name: "subject", Usage: "`TEXT` of the subject"},
-			&cli.StringFlag{Name: "priority", Usage: "`P` is P0 (most urgent) to P3", Value: string(ledger.DefaultPriority)},
-			&cli.StringFlag{Name: "summary", Usage: "one line of `TEXT` for the operator's list"},
-			&cli.StringFlag{Name: "context", Usage: "`TEXT` that tells the operator why"},
-			&cli.Int64Flag{Name: "signal", Usage: "answers the inbound item `ID`"},
-			&cli.StringFlag{Name: "auto-send-after", Usage: "approve by itself after `TIME`, where the policy allows it"},
-			agentFlag(),
-			&cli.StringFlag{Name: "idempotency-key", Usage: "`KEY` under which a repetition changes nothing"},
-			&cli.BoolFlag{Name: "force-despite-signed-contract", Usage: "file it although the baseline shows a signed contract"},
-			textFlag(),
-		},
+		Flags:  fileFlags(),
 		Action: a.file,
+	}
+}
+
+func fileFlags() []cli.Flag {
+	required := func(name, usage string) cli.Flag {
+		return &cli.StringFlag{Name: name, Usage: usage, Required: true}
+	}
+	return []cli.Flag{
+		required("counterparty", "it is for `NAME`"),
+		required("platform", "send it by `PLATFORM`: smtp, local"),
+		required("channel", "send it to `ADDRESS` on that platform"),
+		&cli.StringFlag{Name: "thread", Usage: "answer in the thread `ID`"},
+		&cli.StringFlag{Name: "user", Usage: "`NAME` asked the agent for it, and can't approve it"},
+		&cli.StringFlag{Name: "subject", Usage: "the subject is `TEXT`"},
+		&cli.StringFlag{Name: "priority", Usage: "`P` is P0 (most urgent) to P3", Value: string(ledger.DefaultPriority)},
+		&cli.StringFlag{Name: "summary", Usage: "`TEXT` is its line in the operator's list"},
+		&cli.StringFlag{Name: "context", Usage: "`TEXT` tells the operator why"},
+		&cli.Int64Flag{Name: "signal", Usage: "it answers the inbound item `ID`"},
+		&cli.StringFlag{Name: "auto-send-after", Usage: "approve it by itself after `TIME`, where the policy allows that"},
+		agentFlag(),
+		&cli.StringFlag{Name: "idempotency-key", Usage: "a repetition with the same `KEY` changes nothing", Action: notEmpty("idempotency-key")},
+		&cli.BoolFlag{Name: "force-despite-signed-contract", Usage: "file it although the baseline shows a signed contract"},
+		textFlag(),
 	}
 }
 
@@ -72,7 +76,7 @@ the status as it is now.`,
 func agentFlag() cli.Flag {
 	return &cli.StringFlag{
 		Name:   "agent",
-		Usage:  fmt.Sprintf("`NAME` of the agent (else $%s, else %q)", agentEnv, defaultAgent),
+		Usage:  fmt.Sprintf("the agent is `NAME` (else that of $%s, else %q)", agentEnv, defaultAgent),
 		Action: notEmpty("agent"),
 	}
 }

@@ -40,7 +40,7 @@ func (a *app) reconcileCommand() *cli.Command {
 		Description: manual{
 			text: `The coordinate is where the message can be found: its Message-ID, or what the provider calls
 it. The obligation is then sent. claims tells the key to search for.`,
-			examples: []string{"countersign reconcile 431 --coordinate '4b1c@desk.example.com' --evidence 'in the mail log of 9:14'"},
+			examples: []string{"countersign reconcile 431 --coordinate 4b1c@example.com --evidence 'in the mail log'"},
 			exits:    []exitNote{{exitConflict, "no delivery of it is unknown"}},
 		}.String(),
 		Flags: []cli.Flag{

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/urfave/cli/v2"
+
+	"countersign/ledger"
 )
 
 // testEnv is an env without a terminal, without variables and with a fixed clock, two hours east of Greenwich.
@@ -144,7 +146,37 @@ func probeCommands(a *app) []*cli.Command {
 				return a.echo(c, "token", token)
 			},
 		},
+		{
+			Name: "die", Usage: "stands for a worker that ends in the middle of a delivery", ArgsUsage: "LEDGER",
+			Flags:  []cli.Flag{&cli.BoolFlag{Name: "dispatching"}},
+			Action: func(c *cli.Context) error { return dieAt(c.Context, c.Args().First(), c.Bool("dispatching")) },
+		},
 	}
+}
+
+// deadWorker has the form of a worker's name, and no lock.
+const deadWorker = "w-0123456789ab"
+
+// dieAt claims what waits, and goes no further than to the begin of its dispatch.
+func dieAt(ctx context.Context, path string, dispatching bool) error {
+	l, err := ledger.Open(ctx, path, ledger.Options{})
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	destinations, err := l.Destinations(ctx, ledger.DeliverFilter{})
+	if err != nil || len(destinations) == 0 {
+		return errors.Join(errors.New("nothing waits"), err)
+	}
+	ready, err := l.Next(ctx, destinations[0], ledger.DeliverFilter{}, 0)
+	if err != nil {
+		return err
+	}
+	claim, err := l.Claim(ctx, ready.DecisionID, deadWorker)
+	if err == nil && dispatching {
+		_, err = l.BeginDispatch(ctx, claim)
+	}
+	return err
 }
 
 // echo prints the command's name and arguments, and the pairs given, as one JSON value.

@@ -101,8 +101,7 @@ func TestCancelledWhileReading(t *testing.T) {
 	defer out.Close()
 	e := testEnv("text")
 	e.Stdin = in
-	a := newApp(e)
-	a.add(probeCommands(a)...)
+	a := newProbe(e)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan int)
 	go func() { done <- a.run(ctx) }()

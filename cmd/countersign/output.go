@@ -24,11 +24,13 @@ type output struct {
 	w     io.Writer
 	json  bool
 	width int
+	whole bool // it goes to no terminal, so that nothing is cut to fit one
 	zone  *time.Location
 }
 
 func newOutput(e env, asJSON bool) output {
-	return output{w: e.Stdout, json: asJSON, width: terminalWidth(e), zone: e.Now().Location()}
+	whole := e.Width <= 0 && e.Getenv("COLUMNS") == ""
+	return output{w: e.Stdout, json: asJSON, width: terminalWidth(e), whole: whole, zone: e.Now().Location()}
 }
 
 // terminalWidth is $COLUMNS, else the terminal's own width.
@@ -48,7 +50,7 @@ func (o output) show(value any, people func(p *page)) error {
 	if o.json {
 		return writeJSON(o.w, value)
 	}
-	p := &page{width: o.width, zone: o.zone}
+	p := &page{width: o.width, whole: o.whole, zone: o.zone}
 	people(p)
 	_, err := o.w.Write(p.buf.Bytes())
 	return err

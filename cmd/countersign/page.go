@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 type page struct {
 	buf   bytes.Buffer
 	width int
+	whole bool // for no terminal: tables are as wide as they get
 	zone  *time.Location
 }
 
@@ -102,7 +104,11 @@ func (p *page) table(columns []column, rows [][]string) {
 		}
 		shown = append(shown, cells)
 	}
-	widths := fit(columns, shown, p.width)
+	room := p.width
+	if p.whole {
+		room = math.MaxInt
+	}
+	widths := fit(columns, shown, room)
 	for _, row := range shown {
 		p.buf.WriteString(tableRow(row, widths) + "\n")
 	}

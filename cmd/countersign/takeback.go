@@ -45,7 +45,8 @@ func (a *app) steerCommand() *cli.Command {
 		ArgsUsage: "ID",
 		Category:  categoryOperators,
 		Description: manual{
-			text:     "It is no decision: the draft stays as it is until the agent files another, and has no deadline any more.",
+			text: `It is no decision: the draft stays as it is until the agent files another. A deadline after
+which it would have been approved by itself is taken off.`,
 			examples: []string{"countersign steer 431 --note 'name the due date'"},
 			exits:    []exitNote{{exitConflict, "the obligation waits for no decision"}},
 		}.String(),

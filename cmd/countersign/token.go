@@ -19,7 +19,7 @@ const (
 func tokenFlag() cli.Flag {
 	return &cli.StringFlag{
 		Name:   tokenFileFlag,
-		Usage:  "read the operator's token from `FILE` (else $" + operatorTokenEnv + ", else a prompt)",
+		Usage:  "read the token from `FILE` (else $" + operatorTokenEnv + ", else a prompt)",
 		Action: notEmpty(tokenFileFlag),
 	}
 }

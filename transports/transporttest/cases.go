@@ -301,7 +301,7 @@ func (s suite) sendMany(t *testing.T, f Fixture, n, each int) iter.Seq2[transpor
 		defer session.Close()
 		for i := range each {
 			m := s.claimed(int64(n*each + i + 1))
-			m.Text = fmt.Sprintf("%d/%d %0*d", n, i, 3000*(n+1), i)
+			m.Text = fmt.Sprintf("%d/%d %0*d", n, i, 900*(n+1), i)
 			err := session.Prepare(t.Context(), prepared(m))
 			r, sendErr := session.Send(t.Context(), m)
 			if err := errors.Join(err, sendErr); err != nil {

@@ -112,6 +112,7 @@ CREATE TABLE filings (
   text TEXT NOT NULL,
   text_sha256 TEXT NOT NULL,
   envelope_sha256 TEXT NOT NULL,
+  request_sha256 TEXT NOT NULL,
   priority TEXT NOT NULL,
   summary TEXT NOT NULL,
   context TEXT NOT NULL,
@@ -240,6 +241,12 @@ CREATE TABLE prepare_backoff (
   retry_us INTEGER NOT NULL,
   error TEXT NOT NULL,
   PRIMARY KEY (platform, channel)
+) STRICT, WITHOUT ROWID;
+
+-- When a provider may next be called, in each of the scopes that it limits. Shared by all processes; not history.
+CREATE TABLE pacing (
+  scope TEXT PRIMARY KEY,
+  next_us INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE audit_log (

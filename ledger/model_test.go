@@ -1,0 +1,386 @@
+package ledger_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"countersign/ledger"
+	"countersign/operator"
+
+	"modernc.org/sqlite"
+	"pgregory.net/rapid"
+)
+
+// TestModel walks random sequences of every operation, by two agents, two operators (one of them files too) and three workers that die
+// and come back, over two openings of one ledger file with clocks of their own. After each step the answer and every fact of the ledger
+// must be what the model of the contract says, and the promises must hold that need no model. At the end nobody may be stuck, and three
+// steps at once must end as they would have in some order.
+//
+// A run of its own: go test ./ledger -run TestModel -v -rapid.checks=100 (add -rapid.seed=N to repeat one).
+func TestModel(t *testing.T) {
+	template := filepath.Join(t.TempDir(), "template.db")
+	must(t, ledger.Create(t.Context(), template))
+	empty, err := os.ReadFile(template)
+	must(t, err)
+	anna, ben := newOperators(t)
+	cover := newCoverage()
+	t.Run("walks", func(t *testing.T) {
+		for i := range walkers {
+			t.Run(fmt.Sprint(i), func(t *testing.T) {
+				t.Parallel()
+				dir, budget := t.TempDir(), newBudget()
+				rapid.Check(t, func(rt *rapid.T) {
+					if !budget.spend(rt) {
+						return
+					}
+					w := newWorld(rt, filepath.Join(dir, fmt.Sprint(budget.used.Load(), ".db")), empty, anna, ben, cover)
+					w.walk()
+				})
+			})
+		}
+	})
+	if !t.Failed() {
+		cover.report(t)
+	}
+}
+
+const (
+	walkers = 2 // in parallel: half of a step is waiting for the disk
+	// walks is how many of rapid's 100 sequences each walker takes unless -rapid.checks says otherwise: under the race detector a step
+	// takes 20 ms, most of it SQLite compiling the guards.
+	walks = 6
+)
+
+// budget lets a plain `go test` take a few sequences, and every one that was asked for by flag or is needed to shrink a failure.
+type budget struct {
+	used   atomic.Int64
+	asked  bool
+	failed atomic.Bool
+}
+
+func newBudget() *budget {
+	b := &budget{}
+	flag.Visit(func(f *flag.Flag) { b.asked = b.asked || strings.HasPrefix(f.Name, "rapid.") })
+	return b
+}
+
+func (b *budget) spend(rt *rapid.T) bool {
+	rt.Cleanup(func() {
+		if rt.Failed() {
+			b.failed.Store(true)
+		}
+	})
+	return b.used.Add(1) <= walks || b.asked || b.failed.Load()
+}
+
+// world is one ledger with the actors around it.
+type world struct {
+	t         *rapid.T
+	m         *model
+	path      string
+	seats     []*seat
+	next      int // the seat that takes the next step
+	raw       *rawSide
+	handed    []ledger.Claim // every claim that anybody ever got
+	operators []operator.Operator
+	focus     int64 // where it is set, steps are drawn for this obligation
+	cover     *coverage
+	seen      map[string]bool
+}
+
+// seat is one opening of the ledger, with its own clock.
+type seat struct {
+	*ledger.Ledger
+	now time.Time
+}
+
+var internalRoute = ledger.Notice{Routed: ledger.RoutedInternal, Reason: "test"}
+
+func newWorld(rt *rapid.T, path string, empty []byte, anna, ben operator.Operator, cover *coverage) *world {
+	w := &world{t: rt, path: path, operators: []operator.Operator{ben, anna}, cover: cover, seen: map[string]bool{}}
+	os.Remove(path)
+	w.must(os.WriteFile(path, empty, 0o600))
+	start := time.Unix(1_800_000_000, 0)
+	w.m = &model{maxAge: map[string]time.Duration{"smtp": time.Hour}}
+	for range 2 {
+		s := &seat{now: start}
+		w.seats = append(w.seats, s)
+		w.open(s)
+	}
+	w.raw = w.look()
+	rt.Cleanup(func() {
+		for _, s := range w.seats {
+			s.Close()
+		}
+		w.raw.db.Close()
+		for _, suffix := range []string{"", "-wal", "-shm"} {
+			os.Remove(path + suffix)
+		}
+	})
+	w.signal(start)
+	return w
+}
+
+func (w *world) open(s *seat) {
+	l, err := ledger.Open(context.Background(), w.path, ledger.Options{
+		Now:   func() time.Time { return s.now },
+		Terms: func(platform string) ledger.Terms { return ledger.Terms{MaxAge: w.m.maxAge[platform]} },
+		Route: func() ledger.Notice { return internalRoute },
+	})
+	w.must(err)
+	s.Ledger = l
+}
+
+// signal records an inbound item, which no step does yet.
+func (w *world) signal(at time.Time) {
+	writer := w.plain("rw")
+	_, err := writer.Exec(`INSERT INTO obligations (counterparty, source, channel, direction, status, summary, opened_ts, last_touch_ts, updated_at)
+		VALUES ('acme', 'smtp', 'C1', 'we_owe_them', 'open', 'asks for a price', $1, $1, $1)`, at.Unix())
+	w.must(errors.Join(err, writer.Close()))
+	w.m.obligations = []*mObligation{{id: 1, counterparty: "acme", channel: "C1", platform: "smtp", status: ledger.StatusOpen, epoch: at.Unix()}}
+}
+
+func (w *world) must(err error) {
+	if err != nil {
+		w.t.Helper()
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) seat() *seat { return w.seats[w.next] }
+
+// walk is one sequence: two days of random steps, a reopening between them, then the way out for everybody, then a race.
+func (w *world) walk() {
+	all := operations()
+	for range 2 {
+		w.t.Repeat(map[string]func(*rapid.T){
+			"":     func(*rapid.T) {},
+			"step": func(*rapid.T) { w.step(all) },
+		})
+		w.reopen()
+	}
+	w.waysOut()
+	w.race(all)
+	w.sound(histories)
+	checked, err := w.seats[0].Check(context.Background())
+	w.must(err)
+	if !checked.OK {
+		w.t.Fatalf("check: %q", checked.Problems)
+	}
+	w.cover.walked(w)
+}
+
+func (w *world) step(all []mOperation) {
+	w.next = w.upTo(len(w.seats), "seat")
+	switch w.upTo(16, "kind of step") {
+	case 15:
+		w.reopen()
+	case 14, 13:
+		w.tick()
+	case 12:
+		w.reads()
+	case 11, 10:
+		w.take(w.draw(all, false))
+	default:
+		w.take(w.draw(all, true))
+	}
+}
+
+// draw draws a step: a lawful one of an operation that has one, or any.
+func (w *world) draw(all []mOperation, lawful bool) mStep {
+	var names []string
+	for _, op := range all {
+		if !lawful || op.ready == nil || op.ready(w) {
+			names = append(names, slices.Repeat([]string{op.name}, op.weight)...)
+		}
+	}
+	return named(all, choose(w, "operation", names)).draw(w, lawful)
+}
+
+func named(all []mOperation, name string) mOperation {
+	return all[slices.IndexFunc(all, func(op mOperation) bool { return op.name == name })]
+}
+
+// take makes one step with ledger and model, and compares.
+func (w *world) take(s mStep) error {
+	at := w.seat()
+	events := len(w.m.events)
+	got, err := s.call(context.Background(), at.Ledger)
+	w.t.Logf("%s seat %d: %s %s: %v %v", at.now.UTC().Format("02 15:04:05"), w.next, s.name, s.what, got, err)
+	if problem := judge(s.rule(w.m, at.now), got, err); problem != nil {
+		w.t.Fatalf("%s: %v", s.name, problem)
+	}
+	w.keep(s, got, err)
+	if problem := w.states(w.m); problem != nil {
+		w.t.Fatalf("%s: %v", s.name, problem)
+	}
+	w.audit(w.m.events[events:], err != nil, err != nil && !unrecorded(s, err))
+	w.sound(histories[:3])
+	return err
+}
+
+// unrecorded are the refusals that the audit log may leave out: of a worker that comes again and again, of somebody who proved no
+// identity, of what was refused before it came to the ledger; and an expiry has an event of its own.
+func unrecorded(s mStep, err error) bool {
+	ofWorker := s.name == "Claim" || s.name == "Adopt"
+	atClean := errors.As(err, new(*ledger.InputError)) && (s.name == "FileAgain" || s.name == "Repeated")
+	return ofWorker || atClean || errors.Is(err, ledger.ErrNoOperator) || errors.As(err, new(*ledger.ExpiredError))
+}
+
+func (w *world) keep(s mStep, got any, err error) {
+	if c, ok := got.(ledger.Claim); ok && err == nil {
+		w.handed = append(w.handed, c)
+	}
+	w.cover.took(w, s.name, err)
+}
+
+// judge compares a call's outcome with the contract's answer.
+func judge(answer mAnswer, got any, err error) error {
+	var guard *ledger.GuardError
+	var driver *sqlite.Error
+	if errors.As(err, &guard) || errors.As(err, &driver) {
+		return fmt.Errorf("an error of the database came out: %w", err)
+	}
+	if err != nil {
+		if !slices.ContainsFunc(answer.refusals, func(want error) bool { return sameRefusal(err, want) }) {
+			return fmt.Errorf("refused with %T %w, the contract says %s", err, err, wanted(answer))
+		}
+		return nil
+	}
+	if answer.refusals != nil && !answer.either {
+		return fmt.Errorf("succeeded, the contract says %s", wanted(answer))
+	}
+	if answer.accept != nil {
+		return answer.accept(got)
+	}
+	return differ(got, answer.value)
+}
+
+func wanted(answer mAnswer) string {
+	if answer.refusals == nil {
+		return "it succeeds"
+	}
+	var out []string
+	for _, r := range answer.refusals {
+		out = append(out, fmt.Sprintf("%T%+v", r, reflect.Indirect(reflect.ValueOf(r))))
+	}
+	return strings.Join(out, " or ")
+}
+
+func sameRefusal(err, want error) bool {
+	if want == ledger.ErrNoOperator {
+		return errors.Is(err, want)
+	}
+	target := reflect.New(reflect.TypeOf(want))
+	return errors.As(err, target.Interface()) && differ(facts(target.Elem().Interface()), facts(want)) == nil
+}
+
+// facts is an error without its words.
+func facts(err any) any {
+	switch e := err.(type) {
+	case *ledger.InputError:
+		return e.Field
+	case *ledger.StatusError:
+		return e.ObligationID
+	case *ledger.MismatchError:
+		return e.ObligationID
+	case *ledger.ContradictionError:
+		return [2]int64{e.ObligationID, e.DecisionID}
+	case *ledger.DecidedError:
+		if e.By == "" {
+			return [2]any{e.ObligationID, e.Status}
+		}
+		return [4]any{e.ObligationID, e.Status, e.By, e.At.Unix()}
+	}
+	return reflect.ValueOf(err).Elem().Interface()
+}
+
+func (w *world) reopen() {
+	w.must(w.seat().Close())
+	w.open(w.seat())
+}
+
+// tick moves a seat's clock. The clocks of the seats drift apart, and run back.
+func (w *world) tick() {
+	by := choose(w, "tick", []time.Duration{time.Second, time.Millisecond, 10 * time.Minute, -time.Second, time.Hour, 2 * time.Hour,
+		-10 * time.Minute, -30 * time.Hour, 25 * time.Hour})
+	w.seat().now = w.seat().now.Add(by)
+}
+
+// uniform gives every element the same chance: rapid's own SampledFrom prefers the first ones.
+func uniform[T any](list []T) *rapid.Generator[T] {
+	const bits = 12
+	return rapid.Custom(func(t *rapid.T) T {
+		var u int
+		for range bits {
+			u <<= 1
+			if rapid.Bool().Draw(t, "bit") {
+				u++
+			}
+		}
+		return list[u*len(list)>>bits]
+	})
+}
+
+// upTo draws an index below n.
+func (w *world) upTo(n int, label string) int {
+	indexes := make([]int, n)
+	for i := range indexes {
+		indexes[i] = i
+	}
+	return choose(w, label, indexes)
+}
+
+func (w *world) oneIn(n int, label string) bool { return w.upTo(n, label) == n-1 }
+
+func choose[T any](w *world, label string, list []T) T { return uniform(list).Draw(w.t, label) }
+
+// obligation draws one of a kind, or any, or one that there isn't.
+func (w *world) obligation(lawful bool, kind func(*model, *mObligation) bool) int64 {
+	var ids []int64
+	for _, o := range w.m.obligations {
+		if lawful && kind(w.m, o) && (w.focus == 0 || w.focus == o.id) {
+			ids = append(ids, o.id)
+		}
+	}
+	if ids != nil {
+		return choose(w, "obligation", ids)
+	}
+	return int64(w.upTo(len(w.m.obligations)+2, "any obligation"))
+}
+
+// known is the obligation, or an empty one.
+func (w *world) known(id int64) *mObligation {
+	if o := w.m.obligation(id); o != nil {
+		return o
+	}
+	return &mObligation{}
+}
+
+func (w *world) decision(lawful bool, kind func(*model, *mDecision) bool) int64 {
+	var ids []int64
+	for _, d := range w.m.decisions {
+		if lawful && kind(w.m, d) && (w.focus == 0 || w.focus == d.obligation) {
+			ids = append(ids, d.id)
+		}
+	}
+	if ids != nil {
+		return choose(w, "decision", ids)
+	}
+	return int64(w.upTo(len(w.m.decisions)+2, "any decision"))
+}
+
+// epochNear is the right epoch, or a stale or future one.
+func (w *world) epochNear(o *mObligation) int64 {
+	return o.epoch + choose(w, "epoch", []int64{0, 0, -1, 1, -3600})
+}

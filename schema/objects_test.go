@@ -1,0 +1,147 @@
+package schema_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"countersign/ledger"
+	"countersign/schema"
+)
+
+// open opens the ledger as any user of it does, and closes it again.
+func (l life) open(t *testing.T) error {
+	t.Helper()
+	opened, err := ledger.Open(t.Context(), l.path, ledger.Options{})
+	if err == nil {
+		opened.Close()
+	}
+	return err
+}
+
+// refused fails the test unless opening says that the object is in the state.
+func (l life) refused(t *testing.T, object, state string) {
+	t.Helper()
+	guard := want[*schema.GuardError](t, l.open(t))
+	if guard.Path != l.path || guard.Object != object || guard.Problem != state {
+		t.Errorf("%s %s: open says %v", object, state, guard)
+	}
+}
+
+func TestALedgerThatHasLivedOpens(t *testing.T) {
+	if err := lived(t).open(t); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAnyMissingObjectIsRefused(t *testing.T) {
+	conn := lived(t).plain(t)
+	objects := query(t, conn, `SELECT type, name FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY type, name`)
+	if len(objects) < 90 {
+		t.Fatalf("only %d tables, indexes and triggers", len(objects))
+	}
+	for _, object := range objects {
+		kind, name := object[0].(string), object[1].(string)
+		t.Run(kind+" "+name, func(t *testing.T) {
+			t.Parallel()
+			l := lived(t)
+			l.plain(t, fmt.Sprintf("DROP %s %s", kind, name)).Close()
+			guard := want[*schema.GuardError](t, l.open(t))
+			if kind != "table" && (guard.Object != kind+" "+name || guard.Problem != "missing") { // a table's indexes and triggers go with it
+				t.Errorf("open says %v", guard)
+			}
+		})
+	}
+}
+
+func TestAnyAlteredObjectIsRefused(t *testing.T) {
+	for object, change := range map[string]string{
+		"trigger guard_claims_delete": `DROP TRIGGER guard_claims_delete;
+			CREATE TRIGGER guard_claims_delete BEFORE DELETE ON obligation_delivery_claims BEGIN SELECT 1; END`,
+		"trigger guard_audit_update": `DROP TRIGGER guard_audit_update;
+			CREATE TRIGGER guard_audit_update BEFORE UPDATE OF actor ON audit_log BEGIN SELECT RAISE(ABORT, 'guard: the audit log is append-only'); END`,
+		"trigger guard_filings_delete": `DROP TRIGGER guard_filings_delete;
+			CREATE TRIGGER guard_filings_delete BEFORE DELETE ON filings WHEN OLD.id > 5 BEGIN SELECT RAISE(ABORT, 'guard: filings are append-only'); END`,
+		"index obligations_one_draft": `DROP INDEX obligations_one_draft;
+			CREATE INDEX obligations_one_draft ON obligations (counterparty, channel) WHERE status = 'drafted'`,
+		"index claims_one_active": `DROP INDEX claims_one_active;
+			CREATE UNIQUE INDEX claims_one_active ON obligation_delivery_claims (obligation_id) WHERE state IN ('claimed')`,
+		"table audit_log":   `ALTER TABLE audit_log ADD COLUMN note TEXT`,
+		"table obligations": `ALTER TABLE obligations RENAME COLUMN summary TO digest`,
+	} {
+		t.Run(object, func(t *testing.T) {
+			l := lived(t)
+			l.plain(t, change).Close()
+			l.refused(t, object, "altered")
+		})
+	}
+}
+
+func TestAForeignTriggerIsRefused(t *testing.T) {
+	l := lived(t)
+	l.plain(t, `CREATE TRIGGER audit_mirror AFTER INSERT ON audit_log BEGIN SELECT 1; END`).Close()
+	l.refused(t, "trigger audit_mirror", "not one of the ledger's own")
+}
+
+func TestAViewIsNoTable(t *testing.T) {
+	l := lived(t)
+	l.plain(t, `DROP TABLE prepare_backoff; CREATE VIEW prepare_backoff AS SELECT 1`).Close()
+	l.refused(t, "table prepare_backoff", "missing")
+}
+
+func TestForeignTablesAndIndexesAreLeftAlone(t *testing.T) {
+	l := lived(t)
+	l.plain(t, `CREATE TABLE crm_notes (id INTEGER PRIMARY KEY, note TEXT)`, `CREATE INDEX crm_search ON obligations (summary)`).Close()
+	if err := l.open(t); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAVersionThatNobodyWroteIsRefused(t *testing.T) {
+	l := lived(t)
+	l.plain(t, `PRAGMA user_version = 0`).Close()
+	l.refused(t, "schema version 0", "not one of the ledger's own")
+	_, err := ledger.Upgrade(t.Context(), l.path, ledger.Options{})
+	want[*schema.GuardError](t, err)
+}
+
+func TestTheContractsTablesKeepTheirColumns(t *testing.T) {
+	conn := lived(t).plain(t)
+	for table, columns := range map[string]string{
+		"obligations":                   "id INTEGER, counterparty TEXT, source TEXT, channel TEXT, direction TEXT, status TEXT, summary TEXT, opened_ts INTEGER, last_touch_ts INTEGER, updated_at INTEGER",
+		"obligation_drafts":             "obligation_id INTEGER, draft_text TEXT, context TEXT, origin_platform TEXT, origin_channel TEXT, origin_thread TEXT, origin_user TEXT, priority TEXT, draft_sha256 TEXT, created_ts INTEGER, updated_ts INTEGER, auto_send_after INTEGER, signal_obligation_id INTEGER",
+		"obligation_decisions":          "id INTEGER, obligation_id INTEGER, decision TEXT, operator TEXT, decided_ts INTEGER, nonce TEXT, draft_updated_ts INTEGER",
+		"obligation_approval_snapshots": "decision_id INTEGER, obligation_id INTEGER, draft_epoch INTEGER, draft_text TEXT, draft_sha256 TEXT, origin_platform TEXT, origin_channel TEXT, origin_thread TEXT, kind TEXT",
+		"obligation_delivery_claims":    "obligation_id INTEGER, decision_id INTEGER, token TEXT, state TEXT, created_ts INTEGER, updated_ts INTEGER, reconciliation_evidence TEXT",
+		"obligation_deliveries":         "id INTEGER, obligation_id INTEGER, decision_id INTEGER, kind TEXT, coordinate TEXT, delivered_ts INTEGER",
+	} {
+		got := names(t, conn, `SELECT name || ' ' || type FROM pragma_table_info($1) ORDER BY cid`, table)
+		if strings.Join(got, ", ") != columns {
+			t.Errorf("%s has %s", table, strings.Join(got, ", "))
+		}
+	}
+	if got := query(t, conn, `SELECT dflt_value FROM pragma_table_info('obligation_drafts') WHERE name = 'priority'`)[0][0]; got != "'P2'" {
+		t.Errorf("default priority is %v", got)
+	}
+}
+
+func TestTimesAreIntegersInUTC(t *testing.T) {
+	conn := lived(t).plain(t)
+	for _, table := range tables(t, conn) {
+		for _, column := range names(t, conn, `SELECT name FROM pragma_table_info($1)`, table) {
+			if !strings.HasSuffix(column, "_ts") && !strings.HasSuffix(column, "_us") {
+				continue
+			}
+			for _, row := range query(t, conn, fmt.Sprintf(`SELECT typeof(%s), %s FROM %s WHERE %s IS NOT NULL`, column, column, table, column)) {
+				// The ledger lived at one instant; a microsecond column holds it a million times over. Epochs may be a few seconds ahead.
+				at := row[1].(int64)
+				if strings.HasSuffix(column, "_us") {
+					at /= 1_000_000
+				}
+				if row[0] != "integer" || at < 1_800_000_000 || at > 1_800_000_100 && at != 1_900_000_000 {
+					t.Errorf("%s.%s holds %v", table, column, row)
+				}
+			}
+		}
+	}
+}
