@@ -108,6 +108,10 @@ func (l *Ledger) Adopt(ctx context.Context, decision int64, dead, worker string)
 		if h.state != ClaimClaimed || h.worker != dead {
 			return &LostClaimError{h.obligation, decision, h.state}
 		}
+		if h.generation == 0 {
+			return &StatusError{h.obligation, "adopt", "another implementation made its claim, and nobody knows who holds its token",
+				"use `cancel`, and approve what then waits"}
+		}
 		if err := takeOver(ctx, tx, h, worker); err != nil {
 			return err
 		}

@@ -133,9 +133,9 @@ type HeldClaim struct {
 	Platform     string     `json:"platform"`
 	Channel      string     `json:"channel"`
 	State        ClaimState `json:"state"`
-	Outcome      Outcome    `json:"outcome,omitempty"`
-	Stage        string     `json:"stage,omitempty"`
-	Detail       string     `json:"detail,omitempty"`
+	Outcome      Outcome    `json:"outcome"`
+	Stage        string     `json:"stage"`
+	Detail       string     `json:"detail"`
 	Settled      bool       `json:"settled"`
 	Worker       string     `json:"worker"`
 	Key          string     `json:"key"` // what to search for at the receiver, part of a Message-ID

@@ -5,7 +5,9 @@ import (
 	"database/sql"
 	"errors"
 	"net/url"
+	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,9 +28,9 @@ type desk struct {
 func newDesk(t testing.TB, change ...func(*ledger.Options)) *desk {
 	t.Helper()
 	d := &desk{t: t, path: filepath.Join(t.TempDir(), "ledger.db"), now: time.Unix(1_800_000_000, 0)}
-	if err := ledger.Create(t.Context(), d.path); err != nil {
-		t.Fatal(err)
-	}
+	empty, err := emptyLedger()
+	must(t, err)
+	must(t, os.WriteFile(d.path, empty, 0o600))
 	d.anna, d.ben = newOperators(t)
 	d.opts = ledger.Options{Now: func() time.Time { return d.now }}
 	for _, c := range change {
@@ -37,6 +39,20 @@ func newDesk(t testing.TB, change ...func(*ledger.Options)) *desk {
 	d.Ledger = d.open()
 	return d
 }
+
+// emptyLedger is made once: a test that needs one copies it.
+var emptyLedger = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "countersign-empty-*")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "ledger.db")
+	if err := ledger.Create(context.Background(), path); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+})
 
 func newOperators(t testing.TB) (anna, ben operator.Operator) {
 	t.Helper()

@@ -39,7 +39,7 @@ var (
 	mUsers      = []string{"", "", "", "ben"}
 	mTexts      = []string{"Yes.", "No.", "12 pieces at 4 EUR."}
 	mWorkers    = []string{"w1", "w2", "w3"}
-	mReasons    = []string{"because", "no \x1b[31m\u202e\x00 reason", ""}
+	mReasons    = []string{"because", "no \x1b[31m\u202e\x00 reason"}
 	mWords      = []string{"250 ok", "said \xff\x00\u2028 no", ""} // a provider may say anything
 	mOutcomes   = []ledger.Outcome{ledger.Ambiguous, ledger.Refused, ledger.Refused, ledger.Confirmed, ""}
 	mCoordinate = []string{"c1", "c2"}
@@ -49,6 +49,9 @@ func drawFiling(w *world, lawful bool) ledger.Filing {
 	pairs := mPairs
 	if free := slices.DeleteFunc(slices.Clone(mPairs), w.m.pairHeld); lawful && len(free) > 0 {
 		pairs = free
+	}
+	if again := slices.DeleteFunc(slices.Clone(pairs), func(p [2]string) bool { return !w.m.pairSettled(p) }); len(again) > 0 && !w.oneIn(3, "any pair") {
+		pairs = again
 	}
 	pair := choose(w, "pair", pairs)
 	f := ledger.Filing{Counterparty: pair[0], Channel: pair[1], Platform: choose(w, "platform", mPlatforms), Agent: choose(w, "agent", mAgents),
@@ -74,6 +77,14 @@ func (m *model) pairHeld(pair [2]string) bool {
 	return slices.ContainsFunc(m.obligations, func(o *mObligation) bool {
 		d := m.holding(o)
 		return d != nil && d.claim.settledBy == "" && o.onPair(pair[0], pair[1])
+	})
+}
+
+// pairSettled: it is free only because an operator settled an unknown delivery.
+func (m *model) pairSettled(pair [2]string) bool {
+	return slices.ContainsFunc(m.obligations, func(o *mObligation) bool {
+		d := m.holding(o)
+		return d != nil && d.claim.settledBy != "" && o.onPair(pair[0], pair[1])
 	})
 }
 
@@ -132,8 +143,8 @@ func drawRepeat(w *world, lawful bool) ledger.Filing {
 
 func filingOperations() []mOperation {
 	return []mOperation{
-		{"File", 12, nil, func(w *world, lawful bool) mStep { return fileStep(w, "File", drawFiling(w, lawful)) }},
-		{"FileAgain", 2, hasKeyed, func(w *world, lawful bool) mStep { return fileStep(w, "FileAgain", drawRepeat(w, lawful)) }},
+		{"File", 6, nil, func(w *world, lawful bool) mStep { return fileStep(w, "File", drawFiling(w, lawful)) }},
+		{"FileAgain", 1, hasKeyed, func(w *world, lawful bool) mStep { return fileStep(w, "FileAgain", drawRepeat(w, lawful)) }},
 		{"Repeated", 1, hasKeyed, func(w *world, lawful bool) mStep {
 			f := drawRepeat(w, lawful)
 			return mStep{"Repeated", fmt.Sprintf("%+v", f), func(ctx context.Context, l *ledger.Ledger) (any, error) {
@@ -155,12 +166,15 @@ func filingOperations() []mOperation {
 				return answer
 			}}
 		}},
-		{"Withdraw", 2, obligations(drafted), func(w *world, lawful bool) mStep {
-			id := w.obligation(lawful, drafted)
+		{"Withdraw", 1, obligations(drafted), func(w *world, lawful bool) mStep {
+			wrong := w.wrong(lawful, 3)
+			id := w.obligation(wrong != 1, drafted)
 			o := w.known(id)
 			agent, epoch := o.newest().Agent, o.epoch
-			if !lawful {
-				agent, epoch = choose(w, "agent", append(mAgents, "")), w.epochNear(o)
+			if wrong == 2 {
+				agent = choose(w, "agent", []string{"quoter", "anna", ""})
+			} else if wrong == 3 {
+				epoch = w.epochBeside(o)
 			}
 			return mStep{"Withdraw", fmt.Sprintf("%d at %d by %q", id, epoch, agent), func(ctx context.Context, l *ledger.Ledger) (any, error) {
 				return l.Withdraw(ctx, agent, id, epoch)
@@ -211,14 +225,34 @@ func (w *world) approverOf(o *mObligation) operator.Operator {
 	return choose(w, "operator", may)
 }
 
-func (w *world) anybody() operator.Operator {
-	return choose(w, "operator", append(slices.Clone(w.operators), operator.Operator{}))
+// filerOf returns the operator whose own draft it is, if it is one's.
+func (w *world) filerOf(o *mObligation) operator.Operator {
+	for _, op := range w.operators {
+		if op.ID() == o.newest().Agent || op.ID() == o.newest().User {
+			return op
+		}
+	}
+	return w.operators[0]
 }
 
-// reason is one that may be given, or any.
-func (w *world) reason(lawful bool) string {
+// wrong draws which one of n things is wrong with a step that is not lawful, from 1; 0 is nothing.
+func (w *world) wrong(lawful bool, n int) int {
 	if lawful {
-		return choose(w, "reason", mReasons[:2])
+		return 0
+	}
+	return w.upTo(n, "wrong") + 1
+}
+
+func (w *world) operator(lawful bool) operator.Operator {
+	if !lawful {
+		return operator.Operator{}
+	}
+	return choose(w, "operator", w.operators)
+}
+
+func (w *world) reason(lawful bool) string {
+	if !lawful {
+		return " \n"
 	}
 	return choose(w, "reason", mReasons)
 }
@@ -240,17 +274,23 @@ func drawDecision(w *world, verdict ledger.Verdict, lawful bool) ledger.Decision
 	if verdict == ledger.Approve {
 		kind = w.approvable
 	}
-	id := w.obligation(lawful, kind)
+	wrong := w.wrong(lawful, 6)
+	id := w.obligation(wrong != 1, kind)
 	o := w.known(id)
-	d := ledger.Decision{ObligationID: id, Epoch: o.epoch, Verdict: verdict, Operator: w.approverOf(o), Reason: w.reason(lawful)}
+	d := ledger.Decision{ObligationID: id, Epoch: o.epoch, Verdict: verdict, Operator: w.approverOf(o), Reason: w.reason(wrong != 2)}
 	if w.oneIn(2, "nonce") {
 		d.Nonce = fmt.Sprintf("n%d", len(w.m.events)) // fresh
 	}
-	if lawful {
-		return d
+	switch wrong {
+	case 3:
+		d.Epoch = w.epochBeside(o)
+	case 4:
+		d.Operator = operator.Operator{}
+	case 5:
+		d.Operator = w.filerOf(o)
+	case 6:
+		d.Verdict = "maybe"
 	}
-	d.Epoch, d.Operator = w.epochNear(o), w.anybody()
-	d.Verdict = choose(w, "verdict", []ledger.Verdict{verdict, ledger.Approve, ledger.Reject, "maybe"})
 	return d
 }
 
@@ -281,10 +321,10 @@ func decidingOperations() []mOperation {
 		return func(w *world, lawful bool) mStep { return decideStep(name, drawDecision(w, v, lawful)) }
 	}
 	return []mOperation{
-		{"Approve", 12, func(w *world) bool { return obligations(w.approvable)(w) }, verdict("Approve", ledger.Approve)},
-		{"Reject", 2, obligations(drafted), verdict("Reject", ledger.Reject)},
-		{"DecideAgain", 2, func(w *world) bool { d, _ := w.m.named(); return len(d) > 0 }, func(w *world, lawful bool) mStep {
-			d := drawDecision(w, ledger.Approve, false)
+		{"Approve", 10, func(w *world) bool { return obligations(w.approvable)(w) }, verdict("Approve", ledger.Approve)},
+		{"Reject", 1, obligations(drafted), verdict("Reject", ledger.Reject)},
+		{"DecideAgain", 1, func(w *world) bool { d, _ := w.m.named(); return len(d) > 0 }, func(w *world, lawful bool) mStep {
+			d := drawDecision(w, ledger.Approve, true)
 			if decisions, revocations := w.m.named(); len(decisions) > 0 {
 				old := choose(w, "repeated", decisions)
 				d.Nonce = old.nonce
@@ -296,17 +336,15 @@ func decidingOperations() []mOperation {
 			}
 			return decideStep("DecideAgain", d)
 		}},
-		{"Revoke", 3, obligations(revocable), func(w *world, lawful bool) mStep {
-			r := ledger.Revocation{ObligationID: w.obligation(lawful, revocable), Operator: choose(w, "operator", w.operators), Reason: w.reason(lawful), Reject: w.oneIn(3, "reject")}
+		{"Revoke", 2, obligations(revocable), func(w *world, lawful bool) mStep {
+			wrong := w.wrong(lawful, 3)
+			r := ledger.Revocation{ObligationID: w.obligation(wrong != 1, revocable), Operator: w.operator(wrong != 2), Reason: w.reason(wrong != 3), Reject: w.oneIn(3, "reject")}
 			if w.oneIn(2, "nonce") {
 				r.Nonce = fmt.Sprintf("n%d", len(w.m.events))
 			}
-			if !lawful {
-				r.Operator = w.anybody()
-			}
 			return revokeStep("Revoke", r)
 		}},
-		{"RevokeAgain", 2, func(w *world) bool { _, r := w.m.named(); return len(r) > 0 }, func(w *world, lawful bool) mStep {
+		{"RevokeAgain", 1, func(w *world) bool { _, r := w.m.named(); return len(r) > 0 }, func(w *world, lawful bool) mStep {
 			r := ledger.Revocation{ObligationID: w.obligation(true, revocable), Operator: choose(w, "operator", w.operators), Reason: w.reason(true), Reject: w.oneIn(2, "reject")}
 			decisions, revocations := w.m.named()
 			if len(revocations) > 0 {

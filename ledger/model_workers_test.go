@@ -17,10 +17,8 @@ func byOperator(name string, weight int, kind func(*model, *mObligation) bool,
 	call func(ctx context.Context, l *ledger.Ledger, op operator.Operator, id int64, why string) (any, error),
 	rule func(m *model, now time.Time, op operator.Operator, id int64, why string) mAnswer) mOperation {
 	return mOperation{name, weight, obligations(kind), func(w *world, lawful bool) mStep {
-		id, op, why := w.obligation(lawful, kind), choose(w, "operator", w.operators), w.reason(lawful)
-		if !lawful {
-			op = w.anybody()
-		}
+		wrong := w.wrong(lawful, 3)
+		id, op, why := w.obligation(wrong != 1, kind), w.operator(wrong != 2), w.reason(wrong != 3)
 		return mStep{name, fmt.Sprintf("%d by %q: %q", id, op.ID(), why),
 			func(ctx context.Context, l *ledger.Ledger) (any, error) { return call(ctx, l, op, id, why) },
 			func(m *model, now time.Time) mAnswer { return rule(m, now, op, id, why) }}
@@ -41,7 +39,7 @@ func unsettled(m *model, o *mObligation) bool {
 
 func operatorOperations() []mOperation {
 	return []mOperation{
-		byOperator("Steer", 2, drafted, func(ctx context.Context, l *ledger.Ledger, op operator.Operator, id int64, why string) (any, error) {
+		byOperator("Steer", 1, drafted, func(ctx context.Context, l *ledger.Ledger, op operator.Operator, id int64, why string) (any, error) {
 			return l.Steer(ctx, op, id, why)
 		}, func(m *model, now time.Time, op operator.Operator, id int64, why string) mAnswer {
 			return m.steer(op, id, why)
@@ -57,15 +55,16 @@ func operatorOperations() []mOperation {
 		}, func(m *model, now time.Time, op operator.Operator, id int64, why string) mAnswer {
 			return m.reconcile(now, op, id, "seen "+why, why)
 		}),
-		byOperator("Settle", 6, unsettled, func(ctx context.Context, l *ledger.Ledger, op operator.Operator, id int64, why string) (any, error) {
+		byOperator("Settle", 8, unsettled, func(ctx context.Context, l *ledger.Ledger, op operator.Operator, id int64, why string) (any, error) {
 			return l.Settle(ctx, op, id, why)
 		}, func(m *model, now time.Time, op operator.Operator, id int64, why string) mAnswer {
 			return m.settle(op, id, why)
 		}),
 		{"DeclareDead", 1, nil, func(w *world, lawful bool) mStep {
-			op, worker := w.operators[0], "w1"
-			if !lawful {
-				op, worker = w.anybody(), choose(w, "worker", []string{"w2", ""})
+			wrong := w.wrong(lawful, 2)
+			op, worker := w.operator(wrong != 1), "w1"
+			if wrong == 2 {
+				worker = ""
 			}
 			return mStep{"DeclareDead", fmt.Sprintf("%q by %q", worker, op.ID()), func(ctx context.Context, l *ledger.Ledger) (any, error) {
 				return none(l.DeclareDead(ctx, op, worker))
@@ -103,21 +102,26 @@ func (w *world) goodClaims(state ledger.ClaimState) (out []ledger.Claim) {
 	return out
 }
 
-// claimHeld is a claim that may go on from the state, or any that was ever handed out, or a forged one.
+// claimHeld is a claim that may go on from the state, or one of which something is forged, or any that was ever handed out.
 func (w *world) claimHeld(lawful bool, state ledger.ClaimState) ledger.Claim {
-	if good := w.goodClaims(state); lawful && len(good) > 0 {
-		return choose(w, "claim", good)
+	wrong := w.wrong(lawful, 6)
+	c := ledger.Claim{ObligationID: 1, DecisionID: 1, Worker: "w1", Generation: 1} // of which nobody has the token
+	if good := w.goodClaims(state); len(good) > 0 && wrong != 1 {
+		c = choose(w, "claim", good)
+	} else if len(w.handed) > 0 {
+		c = choose(w, "any claim", w.handed)
 	}
-	c := choose(w, "claim", append(slices.Clone(w.handed), ledger.Claim{ObligationID: 1, DecisionID: 1, Worker: "w1", Generation: 1}))
-	switch w.upTo(6, "forge") {
-	case 0:
-		c.Generation++
-	case 1:
-		c.Token = "t" + c.Token
+	switch wrong {
 	case 2:
-		c.Worker += "x"
+		c.Generation++
 	case 3:
+		c.Token = "t" + c.Token
+	case 4:
+		c.Worker += "x"
+	case 5:
 		c.ObligationID++
+	case 6:
+		c.Token = ""
 	}
 	return c
 }
@@ -126,16 +130,17 @@ func (w *world) claimHeld(lawful bool, state ledger.ClaimState) ledger.Claim {
 func byHolder(name string, weight int, state ledger.ClaimState,
 	draw func(w *world, lawful bool, c ledger.Claim) (what string, call func(context.Context, *ledger.Ledger) (any, error), rule func(*model, time.Time) mAnswer)) mOperation {
 	return mOperation{name, weight, holders(state), func(w *world, lawful bool) mStep {
-		c := w.claimHeld(lawful, state)
-		what, call, rule := draw(w, lawful, c)
+		held := lawful || !w.oneIn(4, "only the rest is wrong")
+		c := w.claimHeld(lawful || !held, state)
+		what, call, rule := draw(w, lawful || held, c)
 		return mStep{name, fmt.Sprintf("of %d by %s in generation %d %s", c.DecisionID, c.Worker, c.Generation, what), call, rule}
 	}}
 }
 
 func drawReceipt(w *world, lawful bool) ledger.Receipt {
 	r := ledger.Receipt{Coordinate: choose(w, "coordinate", mCoordinate), Altered: w.oneIn(5, "altered"), Detail: choose(w, "detail", mWords)}
-	if !lawful && w.oneIn(4, "no coordinate") {
-		r.Coordinate = " "
+	if !lawful {
+		r.Coordinate = choose(w, "coordinate", []string{" ", "c1", "c2"})
 	}
 	return r
 }
@@ -159,7 +164,7 @@ func markUnknown(w *world, _ bool, c ledger.Claim) (string, func(context.Context
 
 func workerOperations() []mOperation {
 	return []mOperation{
-		{"Claim", 12, decisions(claimable), func(w *world, lawful bool) mStep {
+		{"Claim", 10, decisions(claimable), func(w *world, lawful bool) mStep {
 			id, worker := w.decision(lawful, claimable), choose(w, "worker", mWorkers)
 			return mStep{"Claim", fmt.Sprintf("%d for %s", id, worker), func(ctx context.Context, l *ledger.Ledger) (any, error) {
 				return l.Claim(ctx, id, worker)
@@ -169,10 +174,10 @@ func workerOperations() []mOperation {
 			return "", func(ctx context.Context, l *ledger.Ledger) (any, error) { return l.BeginDispatch(ctx, c) },
 				func(m *model, now time.Time) mAnswer { return m.begin(now, c) }
 		}),
-		byHolder("Complete", 4, ledger.ClaimDispatching, complete(false)),
+		byHolder("Complete", 6, ledger.ClaimDispatching, complete(false)),
 		byHolder("CompleteAgain", 1, ledger.ClaimDelivered, complete(true)),
-		byHolder("MarkUnknown", 6, ledger.ClaimDispatching, markUnknown),
-		byHolder("MarkUnknownAgain", 1, ledger.ClaimUnknown, markUnknown),
+		byHolder("MarkUnknown", 8, ledger.ClaimDispatching, markUnknown),
+		byHolder("MarkUnknownAgain", 2, ledger.ClaimUnknown, markUnknown),
 		byHolder("Cancel", 2, ledger.ClaimClaimed, func(w *world, _ bool, c ledger.Claim) (string, func(context.Context, *ledger.Ledger) (any, error), func(*model, time.Time) mAnswer) {
 			why := choose(w, "reason", mWords)
 			return fmt.Sprintf("%q", why), func(ctx context.Context, l *ledger.Ledger) (any, error) { return none(l.Cancel(ctx, c, why)) },
@@ -187,12 +192,10 @@ func recoverer(name string, weight int, state ledger.ClaimState,
 	rule func(m *model, now time.Time, id int64, dead, worker string) mAnswer) mOperation {
 	kind := stateIs(state)
 	return mOperation{name, weight, decisions(kind), func(w *world, lawful bool) mStep {
-		id, dead, worker := w.decision(lawful, kind), "w1", choose(w, "worker", mWorkers)
-		if d := w.m.decision(id); d != nil && d.claim != nil {
+		wrong := w.wrong(lawful, 2)
+		id, dead, worker := w.decision(wrong != 1, kind), "w1", choose(w, "worker", mWorkers)
+		if d := w.m.decision(id); d != nil && d.claim != nil && wrong != 2 {
 			dead = d.claim.worker
-		}
-		if !lawful && w.oneIn(2, "not the holder") {
-			dead = choose(w, "dead", mWorkers)
 		}
 		return mStep{name, fmt.Sprintf("of %d from %s by %s", id, dead, worker), func(ctx context.Context, l *ledger.Ledger) (any, error) {
 			return call(ctx, l, id, dead, worker)
@@ -205,7 +208,7 @@ func recoveryOperations() []mOperation {
 		recoverer("Adopt", 4, ledger.ClaimClaimed, func(ctx context.Context, l *ledger.Ledger, id int64, dead, worker string) (any, error) {
 			return l.Adopt(ctx, id, dead, worker)
 		}, func(m *model, now time.Time, id int64, dead, worker string) mAnswer { return m.adopt(id, dead, worker) }),
-		recoverer("MarkDead", 3, ledger.ClaimDispatching, func(ctx context.Context, l *ledger.Ledger, id int64, dead, worker string) (any, error) {
+		recoverer("MarkDead", 4, ledger.ClaimDispatching, func(ctx context.Context, l *ledger.Ledger, id int64, dead, worker string) (any, error) {
 			return none(l.MarkDead(ctx, id, dead, worker))
 		}, (*model).markDead),
 		confirm("ConfirmSpooled", 2, ledger.ClaimDispatching, ledger.ClaimUnknown),
@@ -216,12 +219,12 @@ func recoveryOperations() []mOperation {
 func confirm(name string, weight int, states ...ledger.ClaimState) mOperation {
 	kind := func(m *model, d *mDecision) bool { return d.claim != nil && slices.Contains(states, d.claim.state) }
 	return mOperation{name, weight, decisions(kind), func(w *world, lawful bool) mStep {
-		id, r := w.decision(lawful, kind), drawReceipt(w, lawful)
-		d := w.m.decision(id)
+		wrong := w.wrong(lawful, 3)
+		id, r := w.decision(wrong != 1, kind), drawReceipt(w, wrong != 2)
 		bound := "no claim's"
-		if d != nil && d.claim != nil && (lawful || !w.oneIn(3, "forged")) {
+		if d := w.m.decision(id); d != nil && d.claim != nil && wrong != 3 {
 			bound = d.claim.token
-			if d.claim.state == ledger.ClaimDelivered && lawful {
+			if d.claim.state == ledger.ClaimDelivered && wrong == 0 {
 				r.Coordinate = d.claim.coordinate
 			}
 		}

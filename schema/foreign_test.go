@@ -42,11 +42,16 @@ const (
 	fUncleaned
 )
 
+var foreignStatus = map[int]string{fOpen: "open", fDrafted: "drafted", fWrongHash: "drafted", fApproved: "approved", fClaimed: "approved",
+	fDispatching: "approved", fUnknown: "approved", fSent: "sent", fRejected: "rejected", fClosed: "closed", fCancelled: "drafted", fUncleaned: "drafted"}
+
+var foreignClaim = map[int]string{fClaimed: "claimed", fDispatching: "dispatching", fUnknown: "unknown", fSent: "delivered", fCancelled: "cancelled"}
+
 // foreignRows has an obligation in every state.
 func foreignRows() string {
 	var b strings.Builder
-	for id, status := range map[int]string{fOpen: "open", fDrafted: "drafted", fWrongHash: "drafted", fApproved: "approved", fClaimed: "approved",
-		fDispatching: "approved", fUnknown: "approved", fSent: "sent", fRejected: "rejected", fClosed: "closed", fCancelled: "drafted", fUncleaned: "drafted"} {
+	for id := fOpen; id <= fUncleaned; id++ {
+		status := foreignStatus[id]
 		text := fmt.Sprintf("text %d", id)
 		hash := sha256.Sum256([]byte(text))
 		sum := hex.EncodeToString(hash[:])
@@ -67,7 +72,11 @@ func foreignRows() string {
 			fmt.Fprintf(&b, "INSERT INTO obligation_approval_snapshots VALUES (%d, %d, 3000, '%s', '%s', 'smtp', '%s', NULL, 'draft_sent');\n", id+100, id, text, sum, channel)
 		}
 	}
-	for id, state := range map[int]string{fClaimed: "claimed", fDispatching: "dispatching", fUnknown: "unknown", fSent: "delivered", fCancelled: "cancelled"} {
+	for id := fOpen; id <= fUncleaned; id++ {
+		state := foreignClaim[id]
+		if state == "" {
+			continue
+		}
 		fmt.Fprintf(&b, "INSERT INTO obligation_delivery_claims VALUES (%d, %d, 't%d', '%s', 2000, 2000, NULL);\n", id, id+100, id, state)
 	}
 	fmt.Fprintf(&b, "INSERT INTO obligation_decisions VALUES (%d, %d, 'reject', 'zoe', 2000, 'n%d', 3000);\n", fRejected+100, fRejected, fRejected)

@@ -21,8 +21,7 @@ const (
 	rawSnapshot  = `INSERT OR REPLACE INTO obligation_approval_snapshots SELECT v.id, o.id, o.updated_at, d.draft_text, d.draft_sha256, d.origin_platform, d.origin_channel, d.origin_thread, 'draft_sent' FROM obligation_decisions v JOIN obligations o ON o.id = v.obligation_id JOIN obligation_drafts d ON d.obligation_id = o.id WHERE v.nonce = 'raw'`
 	rawClaim     = `INSERT OR REPLACE INTO obligation_delivery_claims (obligation_id, decision_id, token, state, created_ts, updated_ts) `
 	rawReceipt   = `INSERT OR REPLACE INTO obligation_deliveries (id, obligation_id, decision_id, kind, coordinate, delivered_ts) `
-	rawFiling    = `INSERT OR REPLACE INTO filings SELECT `
-	filingFrom   = ` obligation_id, epoch + 1, 'raw', NULL, counterparty, platform, channel, thread, origin_user, subject, text, text_sha256, envelope_sha256, priority, summary, context, markers, auto_send_after, signal_obligation_id, forced, result, filed_us FROM filings WHERE obligation_id = `
+	rawFiling    = `INSERT OR REPLACE INTO filings SELECT * FROM temp.raw`
 	rawAttempt   = `INSERT OR REPLACE INTO delivery_attempts (id, obligation_id, decision_id, worker, outcome, stage, code, detail, altered, recorded_us) VALUES `
 	rawNotice    = `INSERT OR REPLACE INTO notices (id, obligation_id, kind, body, routed, reason, created_us) VALUES `
 	rawFollowUp  = `INSERT OR REPLACE INTO followups (id, agent, obligation_id, kind, body, created_us) VALUES `
@@ -104,19 +103,30 @@ var onDrafts = []attack{
 }
 
 var onFilings = []attack{
-	{"filings_insert", "filing exists", rawFiling + `1,` + filingFrom + `{drafted}`, newEpoch},
-	{"filings_insert", "filing exists", `INSERT OR REPLACE INTO filings SELECT NULL, obligation_id, epoch, 'raw', NULL, counterparty, platform, channel, thread, origin_user, subject, 'x', text_sha256, envelope_sha256, priority, summary, context, markers, auto_send_after, NULL, 0, result, 1 FROM filings WHERE obligation_id = {drafted}`, ""},
-	{"filings_insert", "filing exists", strings.Replace(rawFiling+`NULL,`+filingFrom+`{drafted}`, `'raw', NULL`, `agent, idempotency_key`, 1), newEpoch},
-	{"filings_insert", "filing ids rise by one", rawFiling + `900,` + filingFrom + `{drafted}`, newEpoch},
-	{"filings_insert", "a filing needs its drafted obligation at the same epoch", rawFiling + `NULL,` + filingFrom + `{drafted}`, ""},
-	{"filings_insert", "a filing needs its drafted obligation at the same epoch", rawFiling + `NULL,` + filingFrom + `{approved}`, ""},
-	{"filings_insert", "hashes are 64 lower-case hex digits", strings.Replace(rawFiling+`NULL,`+filingFrom+`{drafted}`, "text_sha256", "upper(text_sha256)", 1), newEpoch},
-	{"filings_insert", "hashes are 64 lower-case hex digits", strings.Replace(rawFiling+`NULL,`+filingFrom+`{drafted}`, "envelope_sha256", "'abc'", 1), newEpoch},
-	{"filings_insert", "an active claim holds this counterparty and channel", rawFiling + `NULL,` + filingFrom + `{newerBesideClaim}`,
-		`UPDATE obligations SET updated_at = updated_at + 1 WHERE id = {newerBesideClaim}`},
-	{"filings_id", "ids are positive", rawFiling + `-1,` + filingFrom + `{drafted}`, newEpoch},
+	{"filings_insert", "filing exists", rawFiling, newEpoch + raw("drafted", "id = 1")},
+	{"filings_insert", "filing exists", rawFiling, newEpoch + raw("drafted", "epoch = epoch - 1")},
+	{"filings_insert", "filing exists", rawFiling, newEpoch + raw("drafted", "agent = 'quoter', idempotency_key = 'key of sent'")},
+	{"filings_insert", "filing ids rise by one", rawFiling, newEpoch + raw("drafted", "id = 900")},
+	{"filings_insert", "a filing needs its drafted obligation at the same epoch", rawFiling, "SELECT 1" + raw("drafted", "")},
+	{"filings_insert", "a filing needs its drafted obligation at the same epoch", rawFiling, "SELECT 1" + raw("approved", "")},
+	{"filings_insert", "a filing needs its drafted obligation at the same epoch", rawFiling, newEpoch + raw("drafted", "counterparty = 'x'")},
+	{"filings_insert", "a filing needs its drafted obligation at the same epoch", rawFiling, newEpoch + raw("drafted", "channel = 'x'")},
+	{"filings_insert", "hashes are 64 lower-case hex digits", rawFiling, newEpoch + raw("drafted", "text_sha256 = upper(text_sha256)")},
+	{"filings_insert", "hashes are 64 lower-case hex digits", rawFiling, newEpoch + raw("drafted", "envelope_sha256 = 'abc'")},
+	{"filings_insert", "an active claim holds this counterparty and channel", rawFiling,
+		`UPDATE obligations SET updated_at = updated_at + 1 WHERE id = {newerBesideClaim}` + raw("newerBesideClaim", "")},
+	{"filings_id", "ids are positive", rawFiling, newEpoch + raw("drafted", "id = -1")},
 	{"filings_update", "filings are append-only", `UPDATE filings SET text = 'x' WHERE obligation_id = {sent}`, ""},
 	{"filings_delete", "filings are append-only", `DELETE FROM filings WHERE obligation_id = {sent}`, ""},
+}
+
+// raw prepares a filing like the obligation's, for the next epoch, in a temporary table: whatever columns filings has.
+func raw(name, change string) string {
+	if change != "" {
+		change = "; UPDATE temp.raw SET " + change
+	}
+	return "; CREATE TEMP TABLE raw AS SELECT * FROM filings WHERE obligation_id = {" + name +
+		"}; UPDATE temp.raw SET id = NULL, epoch = epoch + 1, agent = 'raw', idempotency_key = NULL" + change
 }
 
 var onDecisions = []attack{

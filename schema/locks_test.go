@@ -17,6 +17,8 @@ import (
 
 	"countersign/ledger"
 	"countersign/schema"
+
+	"modernc.org/sqlite"
 )
 
 // Some tests need another process: the test binary runs itself again, with the role in childRole and the ledger in childPath.
@@ -28,6 +30,9 @@ const (
 func TestMain(m *testing.M) {
 	switch role := os.Getenv(childRole); role {
 	case "":
+		if _, err := sqlite.OFDLocking(true); err != nil && !errors.Is(err, sqlite.ErrOFDLockingUnavailable) { // some tests start with a raw connection
+			exit(err)
+		}
 		os.Exit(m.Run())
 	case "shell":
 		exit(beShell(os.Getenv(childPath)))

@@ -155,7 +155,7 @@ func sqliteFile(t *testing.T, statements string) []byte {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if _, err := db.Exec(statements); err != nil {
+	if _, err := db.Exec(`PRAGMA synchronous = OFF; BEGIN;` + statements + `; COMMIT`); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Close(); err != nil {

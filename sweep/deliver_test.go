@@ -496,6 +496,23 @@ func TestTheLimitHoldsWithManyDestinationsAtOnce(t *testing.T) {
 	}
 }
 
+func TestWhatIsNotBegunDoesNotCountAgainstTheLimit(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	revoked, next, later := b.approve("a", "revoked"), b.approve("a", "next"), b.approve("a", "later")
+	report := b.deliver(Options{Limit: 1, Step: func(s Step, item Item) {
+		if s == AfterPrepare && item.ObligationID == revoked.ObligationID {
+			_, err := b.l.Revoke(t.Context(), ledger.Revocation{ObligationID: revoked.ObligationID, Operator: b.op, Reason: "wrong price"})
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	}})
+	b.expectItems("skipped", report.Skipped, revoked)
+	b.expectItems("delivered", report.Delivered, next)
+	b.expect(later, ledger.StatusApproved, "")
+}
+
 func TestDryRunListsAndTouchesNothing(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

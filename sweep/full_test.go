@@ -103,9 +103,9 @@ func TestAnOutcomeThatCannotBeRecordedBecomesUnknown(t *testing.T) {
 func TestABusyLedgerStopsThePassWithItsReport(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	sent, waiting := b.approve("a", "x"), b.approve("a", "y")
+	sent, waiting, elsewhere := b.approve("a", "x"), b.approve("a", "y"), b.approve("b", "z")
 	release := func() {}
-	report, err := b.Deliver(t.Context(), Options{Step: func(s Step, item Item) {
+	report, err := b.Deliver(t.Context(), Options{Concurrency: 1, Step: func(s Step, item Item) {
 		if s == AfterPrepare && item.ObligationID == waiting.ObligationID {
 			release = b.writeLock()
 		}
@@ -116,5 +116,33 @@ func TestABusyLedgerStopsThePassWithItsReport(t *testing.T) {
 	}
 	b.expectItems("delivered", report.Delivered, sent)
 	b.expect(waiting, ledger.StatusApproved, "")
-	b.expectItems("delivered", b.deliver(Options{}).Delivered, waiting)
+	if b.fake.prepares != 2 {
+		t.Errorf("%d messages were prepared; the pass went on after its failure", b.fake.prepares)
+	}
+	b.expectItems("delivered", b.deliver(Options{}).Delivered, waiting, elsewhere)
+}
+
+func TestAnOutcomeIsWrittenAgainOnlyWhileTheLedgerIsBusy(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("broken")
+	for _, c := range []struct {
+		outcomes []error
+		want     error
+		tries    int
+	}{
+		{[]error{nil}, nil, 1},
+		{[]error{ledger.ErrBusy, ledger.ErrBusy, nil}, nil, 3},
+		{[]error{ledger.ErrBusy, ledger.ErrBusy, ledger.ErrBusy}, ledger.ErrBusy, 3},
+		{[]error{broken}, broken, 1},
+		{[]error{&ledger.FullError{}}, &ledger.FullError{}, 1},
+	} {
+		tries := 0
+		err := persist(func() error {
+			tries++
+			return c.outcomes[tries-1]
+		})
+		if tries != c.tries || fmt.Sprint(err) != fmt.Sprint(c.want) {
+			t.Errorf("%v: %d tries, %v", c.outcomes, tries, err)
+		}
+	}
 }

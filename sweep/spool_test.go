@@ -238,6 +238,9 @@ func TestSlotsThatCannotBeBelievedAreSetAsideOnce(t *testing.T) {
 		t.Errorf("%d are reported, want %d", len(r.Bad), len(bad))
 	}
 	for _, item := range r.Bad {
+		if strings.Contains(item.Error, "other ledger.slot") {
+			contains(t, item.Error, "it belongs to another ledger")
+		}
 		if item.ObligationID != 0 || item.Coordinate != "" {
 			t.Errorf("something is believed: %+v", item)
 		}
@@ -347,6 +350,32 @@ func TestASlotThatWasRemovedIsReplaced(t *testing.T) {
 		t.Fatalf("err: %v", err)
 	}
 	b.expectItems("confirmed", b.recoverAll().Confirmed, d)
+}
+
+// Whatever happens to the spool, no dispatch begins without a slot that will be found.
+func TestEveryDispatchHasASlot(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.approve("a", "x")
+	b.approve("a", "y")
+	begun := 0
+	b.deliver(Options{Step: func(s Step, _ Item) {
+		slots := b.slots()
+		switch {
+		case s == AfterBegin:
+			begun++
+			if len(slots) != 1 || !bytes.Equal(read(t, slots[0]), padding) {
+				t.Errorf("message %d: slots %v", begun, slots)
+			}
+		case s == AfterComplete && len(slots) == 1:
+			if err := os.Remove(slots[0]); err != nil {
+				t.Error(err)
+			}
+		}
+	}})
+	if begun != 2 {
+		t.Errorf("%d dispatches", begun)
+	}
 }
 
 func TestAReceiptFitsOrItsDetailIsCut(t *testing.T) {

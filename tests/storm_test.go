@@ -136,19 +136,17 @@ func (s *storm) deliver(ctx context.Context, life time.Duration) bool {
 	return ctx.Err() == nil
 }
 
-// blow lets four passes overlap, each of which is killed at random ten times.
-func (s *storm) blow(chance *rand.Rand) {
-	var lives [4][10]time.Duration
-	for i := range lives {
-		for j := range lives[i] {
-			lives[i][j] = time.Duration(20+chance.IntN(400)) * time.Millisecond
-		}
-	}
+// blow lets four workers overlap, each of which is killed at random ten times. A pass that ends before it is killed counts for nothing,
+// and is made again.
+func (s *storm) blow(seed uint64) {
 	var workers sync.WaitGroup
-	for _, worker := range lives {
+	for worker := range uint64(4) {
+		chance := rand.New(rand.NewPCG(seed, worker))
 		workers.Go(func() {
-			for _, life := range worker {
-				s.deliver(s.t.Context(), life)
+			for kills, tries := 0, 0; kills < 10 && tries < 100; tries++ {
+				if !s.deliver(s.t.Context(), time.Duration(20+chance.IntN(400))*time.Millisecond) {
+					kills++
+				}
 			}
 		})
 	}
@@ -214,7 +212,7 @@ func (s *storm) table() map[string]*tally {
 // Approved messages over three platforms and sixty destinations, four overlapping passes, each killed at random ten times: every
 // message arrives at most once, and each is delivered, unknown, or still waiting. COUNTERSIGN_FULL=1 takes 1,000 messages.
 func TestKilledPassesSendNothingTwice(t *testing.T) {
-	messages := 180
+	messages := 300
 	if os.Getenv("COUNTERSIGN_FULL") != "" {
 		messages = 1000
 	}
@@ -223,7 +221,7 @@ func TestKilledPassesSendNothingTwice(t *testing.T) {
 	for n := range messages {
 		s.approve(n)
 	}
-	s.blow(rand.New(rand.NewPCG(seed, 0)))
+	s.blow(seed)
 	s.settle()
 	t.Logf("seed %d, %d passes killed", seed, s.kills)
 	t.Logf("%-9s %8s %8s %6s %6s %8s %8s", "platform", "approved", "arrived", "twice", "sent", "unknown", "waiting")
@@ -232,8 +230,8 @@ func TestKilledPassesSendNothingTwice(t *testing.T) {
 		row := rows[platform]
 		t.Logf("%-9s %8d %8d %6d %6d %8d %8d", platform, row.approved, row.arrived, row.twice, row.sent, row.unknown, row.waiting)
 	}
-	if s.kills == 0 {
-		t.Error("no pass was killed: this test proved nothing")
+	if s.kills < messages/10 && s.kills < 40 {
+		t.Errorf("only %d passes were killed: there was too little to deliver for the rest", s.kills)
 	}
 	s.noSecrets()
 }

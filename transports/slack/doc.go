@@ -25,7 +25,8 @@
 //	HTTP 429                                                   refused, with its Retry-After
 //	ok false with a code documented to mean "not posted"       refused
 //	ok false with any other code, any other HTTP status        ambiguous
-//	a reply that isn't one JSON object, or came too early      ambiguous
+//	a reply that isn't one JSON object                         ambiguous
+//	ok true before the whole text was handed over              ambiguous
 //	ok true with channel and ts                                confirmed
 //
 // Every request has a connection of its own, HTTP/1.1, opened before and closed after

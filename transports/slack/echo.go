@@ -161,11 +161,12 @@ func sameButEmoji(text, echoed string) bool {
 // keycap makes a picture of the digit before it.
 const keycap = '\u20e3'
 
-// isPicture tells if a cluster could be an emoji: a symbol or sign beyond Latin-1's
-// letters and ASCII, or a keycap.
+// isPicture tells if a cluster could be an emoji: a symbol or mark beyond ASCII, but no
+// sign of money, or a keycap.
 func isPicture(cluster string) bool {
 	return strings.ContainsFunc(cluster, func(r rune) bool {
-		return r == keycap || r > unicode.MaxASCII && (unicode.IsSymbol(r) || unicode.IsPunct(r) || r == 'ℹ')
+		mark := unicode.IsSymbol(r) && !unicode.Is(unicode.Sc, r) || unicode.IsPunct(r) || r == 'ℹ'
+		return r == keycap || r > unicode.MaxASCII && mark
 	})
 }
 

@@ -37,26 +37,26 @@ func TestCompareEcho(t *testing.T) {
 		{"hello ", "hello", false},
 		{"\nhello", "hello", false},
 		{"pay 900", "pay 9000", false},
-		{"a &lt; b", "a &lt; b", false},                                          // escaped too little: the reader sees a < b
-		{"a < b", "a &amp;lt; b", false},                                         // and too often
-		{"example.com", "<http://evil.example|example.com>", false},              // a link to elsewhere
-		{"@here", "<!here>", false},                                              // a mention
-		{"@jo", "<@U0X>", false},                                                 // a mention
-		{"#general", "<#C0X|general>", false},                                    // a channel
-		{"U0X", "<U0X>", false},                                                  // no link
-		{"https://example.com", "<https://example.com/>", false},                 //
-		{"100 €", "100 :euro:", true},                                            // any symbol may be one
-		{"ab", "a:b:", false},                                                    // a letter is none
-		{"1", ":one:", false},                                                    // nor a digit
-		{"✅", "", false},                                                         //
-		{"✅", ":white_check_mark: and more", false},                              //
-		{"✅ yes", ":no such name: yes", false},                                   //
-		{strings.Repeat("x", 4100), strings.Repeat("x", 4000) + "…", false},      //
-		{"\u00e9", "e\u0301", false},                                             // another form is another text
-		{"a\u200bb", "ab", false},                                                //
-		{"a  b", "a b", false},                                                   //
-		{"&", "&", true},                                                         // unescaped, as by a server in Slack's place
-		{"<b>", "<b>", true},                                                     //
+		{"a &lt; b", "a &lt; b", false},                             // escaped too little: the reader sees a < b
+		{"a < b", "a &amp;lt; b", false},                            // and too often
+		{"example.com", "<http://evil.example|example.com>", false}, // a link to elsewhere
+		{"@here", "<!here>", false},                                 // a mention
+		{"@jo", "<@U0X>", false},                                    // a mention
+		{"#general", "<#C0X|general>", false},                       // a channel
+		{"U0X", "<U0X>", false},                                     // no link
+		{"https://example.com", "<https://example.com/>", false},
+		{"100 €", "100 :euro:", false}, // no picture
+		{"ab", "a:b:", false},          // a letter is none
+		{"1", ":one:", false},          // nor a digit
+		{"✅", "", false},
+		{"✅", ":white_check_mark: and more", false},
+		{"✅ yes", ":no such name: yes", false},
+		{strings.Repeat("x", 4100), strings.Repeat("x", 4000) + "…", false},
+		{"\u00e9", "e\u0301", false}, // another form is another text
+		{"a\u200bb", "ab", false},
+		{"a  b", "a b", false},
+		{"&", "&", true}, // unescaped, as by a server in Slack's place
+		{"<b>", "<b>", true},
 		{"<https://example.com|example>", "<https://example.com|example>", true}, // likewise
 	} {
 		e := &echo{Text: &c.echo}

@@ -30,7 +30,7 @@ const (
 
 var (
 	errFinished  = errors.New("the session is finished; connect again")
-	errOutOfTurn = errors.New("the reply came before the request was out, so it belongs to something else")
+	errOutOfTurn = errors.New("the yes came before the text was out, so it is for something else")
 	errNotAReply = errors.New("the reply is not a JSON object that says ok")
 	errNoSense   = errors.New("the reply makes no sense")
 )
@@ -58,13 +58,14 @@ type fault struct {
 	err       error         // safe to show: no secrets, words capped
 }
 
-// judge decides how an exchange ended, for all methods; nil is a yes.
+// judge decides how an exchange ended, for all methods; nil is a yes. A server may answer
+// once it has read the header, but not say yes to a text that it hasn't.
 func (x *exchange) judge(hide secrets) *fault {
 	r := x.reply
 	switch {
 	case r == nil:
 		return x.unanswered(hide)
-	case x.isEarly():
+	case r.saysYes() && x.method == postMessage && x.isEarly():
 		return &fault{stage: stageReply, code: strconv.Itoa(r.status), err: errOutOfTurn}
 	case r.status == http.StatusTooManyRequests:
 		return x.later(codeTooMany)
@@ -151,20 +152,9 @@ func (f *fault) notPrepared() error {
 // end is the error of a Send.
 func (f *fault) end() error {
 	switch f.ending {
-	case unsent, saidNo:
-		return &transports.RefusedError{Stage: f.stage, Code: f.code, Err: f.err}
-	case saidLater:
-		return &transports.RefusedError{Stage: f.stage, Code: f.code, Err: &LaterError{RetryAfter: f.after, Err: f.err}}
+	case unsent, saidNo, saidLater:
+		return &transports.RefusedError{Stage: f.stage, Code: f.code, RetryAfter: f.after, Err: f.err}
 	default:
 		return &transports.AmbiguousError{Stage: f.stage, Code: f.code, Err: f.err}
 	}
 }
-
-// A LaterError is in a *transports.RefusedError where Slack refused by rate limit.
-type LaterError struct {
-	RetryAfter time.Duration // as Slack asked; 0 is unsaid
-	Err        error
-}
-
-func (e *LaterError) Error() string { return e.Err.Error() }
-func (e *LaterError) Unwrap() error { return e.Err }

@@ -219,25 +219,31 @@ func (c turningLate) Deadline() (time.Time, bool) {
 	return time.Now().Add(time.Minute), true
 }
 
-// A reply that is there before the request has an end belongs to something else, even
-// if it says yes.
-func TestReplyOutOfTurn(t *testing.T) {
-	f := newFakeSlack(t)
-	noticed := make(chan struct{})
-	s := connect(t, f.transport(dialer(func(conn net.Conn) net.Conn {
-		return &hastyConn{Conn: conn, asked: make(chan struct{}), noticed: noticed}
-	})))
-	m := message()
-	m.Text = strings.Repeat("x", 20_000) // so that its end isn't in the first write
-	prepare(t, s, m)
-	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotFirstResponseByte: func() { close(noticed) }})
-	_, err := s.Send(ctx, claimed(m))
-	wantEnd(t, err, transports.Ambiguous, "reply", "200")
+// A server may say no once it has read the header. A yes to a text that it can't have read
+// is for something else.
+func TestReplyBeforeTheText(t *testing.T) {
+	for body, want := range map[string]transports.Outcome{
+		`{"ok":true,"channel":"C0COUNTER1","ts":"1760000000.000001"}`: transports.Ambiguous,
+		`{"ok":false,"error":"invalid_auth"}`:                         transports.Refused,
+	} {
+		f := newFakeSlack(t)
+		noticed := make(chan struct{})
+		s := connect(t, f.transport(dialer(func(conn net.Conn) net.Conn {
+			return &hastyConn{Conn: conn, body: body, asked: make(chan struct{}), noticed: noticed}
+		})))
+		prepare(t, s, message())
+		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotFirstResponseByte: func() { close(noticed) }})
+		_, err := s.Send(ctx, claimed(message()))
+		if got := transports.Classify(err); got != want {
+			t.Errorf("%s: %s (%v), want %s", body, got, err, want)
+		}
+	}
 }
 
 // A hastyConn answers a chat.postMessage before it takes any of it.
 type hastyConn struct {
 	net.Conn
+	body    string
 	once    sync.Once
 	asked   chan struct{} // by a first Write
 	noticed <-chan struct{}
@@ -248,7 +254,7 @@ type hastyConn struct {
 func (c *hastyConn) Write(p []byte) (int, error) {
 	c.once.Do(func() {
 		c.hasty = strings.HasPrefix(string(p), "POST "+postURI)
-		c.reply = strings.NewReader(string(wholeReply(200, `{"ok":true,"channel":"C0COUNTER1","ts":"1760000000.000001"}`)))
+		c.reply = strings.NewReader(string(wholeReply(200, c.body)))
 		close(c.asked)
 	})
 	if c.hasty {
@@ -285,8 +291,8 @@ func TestRateLimit(t *testing.T) {
 		prepare(t, s, message())
 		_, err := s.Send(t.Context(), claimed(message()))
 		wantEnd(t, err, transports.Refused, "chat.postMessage", "429")
-		var later *LaterError
-		if !errors.As(err, &later) || later.RetryAfter != want {
+		var refused *transports.RefusedError
+		if !errors.As(err, &refused) || refused.RetryAfter != want {
 			t.Errorf("%s: got %v, want it to ask for %s", header, err, want)
 		}
 		// The channel is left alone, before any claim; others are not.

@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	slackgo "github.com/slack-go/slack"
+
+	"countersign/transports"
 )
 
 // https://docs.slack.dev/reference/methods/conversations.list: limit under 1,000, and
@@ -20,6 +22,8 @@ const (
 	// maxName is what a channel's name may have (conversations.create).
 	maxName = 80
 )
+
+var _ transports.Resolver = (*Transport)(nil)
 
 // Resolve turns a #name into the id of the one channel, public or private, that the app
 // sees under exactly that name and that isn't archived; an id is returned as it is. It is

@@ -184,18 +184,44 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// A Slack that accepts and says nothing costs the time that was given, whatever the step.
+// Timeout bounds each step, though its context has all the time.
 func TestTimeout(t *testing.T) {
-	for _, method := range []string{"auth.test", "conversations.info"} {
+	f := newFakeSlack(t)
+	tr := f.transport()
+	s := connect(t, tr)
+	tr.config.Timeout = 1
+	_, connecting := tr.Connect(t.Context())
+	_, resolving := tr.Resolve(t.Context(), "#general")
+	for _, err := range []error{connecting, resolving, s.Prepare(t.Context(), message())} {
+		wantPrepareError(t, err, "connect", "", false)
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+	}
+}
+
+// A Slack that says nothing costs the time that the context leaves, whatever the step.
+func TestStall(t *testing.T) {
+	for _, method := range []string{"auth.test", "conversations.info", "conversations.list"} {
 		f := newFakeSlack(t)
 		f.on(method, f.stall)
-		tr := f.transport(func(c *Config) { c.Timeout = 50 * time.Millisecond })
-		s, err := tr.Connect(t.Context())
-		if err == nil {
-			err = s.Prepare(t.Context(), message())
+		tr := f.transport()
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			<-f.stalled
+			cancel()
+		}()
+		var err error
+		switch method {
+		case "auth.test":
+			_, err = tr.Connect(ctx)
+		case "conversations.info":
+			err = connect(t, tr).Prepare(ctx, message())
+		default:
+			_, err = tr.Resolve(ctx, "#general")
 		}
 		wantPrepareError(t, err, "request", "", false)
-		if !errors.Is(err, context.DeadlineExceeded) {
+		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", method, err)
 		}
 	}

@@ -2,8 +2,10 @@ package slack
 
 import (
 	"errors"
+	"maps"
 	"strings"
 	"testing"
+	"time"
 
 	"countersign/transports"
 )
@@ -103,5 +105,24 @@ func TestTextLimits(t *testing.T) {
 		if validate(0, text) == nil {
 			t.Errorf("%q can be sent", text)
 		}
+	}
+}
+
+// A channel is paced as a whole, and channels don't share a pace.
+func TestPace(t *testing.T) {
+	f := newFakeSlack(t)
+	outside, other := message(), message()
+	outside.Thread, other.Channel = "", "C0OTHER"
+	scopes := map[string]int{}
+	for _, m := range []transports.Message{message(), outside, other} {
+		for _, p := range f.transport().Pace(m) {
+			if p.Every != time.Second {
+				t.Errorf("%s: every %s", p.Scope, p.Every)
+			}
+			scopes[p.Scope]++
+		}
+	}
+	if want := map[string]int{"channel " + channel: 2, "channel C0OTHER": 1}; !maps.Equal(scopes, want) {
+		t.Errorf("paced by %v, want %v", scopes, want)
 	}
 }
