@@ -147,7 +147,8 @@ type HeldClaim struct {
 func (l *Ledger) Claims(ctx context.Context) ([]HeldClaim, error) {
 	var out []HeldClaim
 	err := l.inRead(ctx, func(tx *sql.Tx) error {
-		rows, err := tx.QueryContext(ctx, heldClaims+` ORDER BY c.decision_id`)
+		// Ordered by a term: by the column, SQLite would read every claim in its order, and not only the few that are active.
+		rows, err := tx.QueryContext(ctx, heldClaims+` ORDER BY c.decision_id + 0`)
 		if err != nil {
 			return err
 		}

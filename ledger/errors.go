@@ -15,10 +15,13 @@ var ErrNestedTransaction = errors.New("a ledger step can't run inside another tr
 // ErrNoOperator says that a decision came without an authenticated operator.
 var ErrNoOperator = errors.New("no authenticated operator; set COUNTERSIGN_OPERATOR_TOKEN or pass --token-file")
 
-// NotFoundError says that no obligation has this id.
+// NotFoundError says that no obligation has this id, or where that is 0, that no decision has the id that was asked for.
 type NotFoundError struct{ ObligationID int64 }
 
 func (e *NotFoundError) Error() string {
+	if e.ObligationID == 0 {
+		return "there is no such decision"
+	}
 	return fmt.Sprintf("there is no obligation %d", e.ObligationID)
 }
 

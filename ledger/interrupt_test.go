@@ -28,7 +28,7 @@ func within(t *testing.T, random *rand.Rand, step func(ctx context.Context) erro
 }
 
 func TestAnInterruptedStepIsDoneOrNot(t *testing.T) {
-	const workers, cycles = 4, 84 // of three steps each, all on one pool: a thousand contexts that end
+	const workers, cycles = 4, interruptCycles // of three steps each, all on one pool: a thousand contexts that end
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	d := newDesk(t)

@@ -2,7 +2,6 @@ package ledger_test
 
 import (
 	"encoding/json"
-	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -110,7 +109,4 @@ func TestWhatIsNotThereIsNotFound(t *testing.T) {
 	}
 	_, err := d.Claim(t.Context(), v.DecisionID+1, "w1")
 	want[*ledger.NotFoundError](t, err)
-	if _, err := d.Check(t.Context()); errors.Is(err, ledger.ErrBusy) {
-		t.Error(err)
-	}
 }

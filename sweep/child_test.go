@@ -208,6 +208,7 @@ func (c *child) listen() {
 	for lines.Scan() {
 		close(c.released(lines.Text()))
 	}
+	os.Exit(3) // the parent is gone, or done with this process: nothing is left behind
 }
 
 // process is a running worker process, as its parent sees it.

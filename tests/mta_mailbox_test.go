@@ -88,7 +88,7 @@ type storedMail struct {
 
 // readMails prints what is in the mails whose files are its arguments.
 const readMails = `
-import base64, email, email.header, email.policy, json, sys
+import base64, email, email.errors, email.header, email.policy, json, sys
 
 def people(field):
     return [[a.display_name, a.addr_spec] for a in field.addresses] if field else []
@@ -99,11 +99,17 @@ def old_subject(octets):
         return ""
     return str(email.header.make_header(email.header.decode_header("".join(raw.splitlines()))))
 
+# The library takes octets for RFC 5322, and characters for a header of RFC 6532, but calls the latter's addresses defect.
+def parse(octets):
+    if octets.isascii():
+        return email.message_from_bytes(octets, policy=email.policy.default), ()
+    return email.message_from_string(octets.decode(), policy=email.policy.default), email.errors.NonASCIILocalPartDefect
+
 def read(path):
     with open(path, "rb") as file:
         octets = file.read()
-    mail = email.message_from_bytes(octets, policy=email.policy.default)
-    defects = list(mail.defects) + [d for field in mail.values() for d in field.defects]
+    mail, allowed = parse(octets)
+    defects = [d for part in (mail, *mail.values()) for d in part.defects if not isinstance(d, allowed)]
     return {
         "id": mail["Message-ID"], "sender": mail["Return-Path"], "type": mail.get_content_type(), "charset": mail.get_content_charset(),
         "subject": mail["Subject"] or "", "oldsubject": old_subject(octets),

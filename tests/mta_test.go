@@ -34,6 +34,7 @@ func TestMTA(t *testing.T) {
 		m.testOther(t, mtaAccess{address: m.implicit, tls: "implicit", auth: "plain"})
 	})
 	t.Run("refused", m.testRefused)
+	t.Run("among refused", m.testAmongRefused)
 	t.Run("program", m.testProgram)
 	t.Run("transport", m.testTransport)
 	t.Run("each once", func(t *testing.T) { m.check(t, nil) }) // what was sent twice had time to arrive
@@ -98,7 +99,7 @@ type mtaDesk struct {
 	said bytes.Buffer // by the passes
 }
 
-func (m *mta) open(t *testing.T, a mtaAccess) *mtaDesk {
+func (m *mta) open(t *testing.T, a mtaAccess, sections ...string) *mtaDesk {
 	t.Helper()
 	t.Setenv("TEST_MTA_PASSWORD", a.password)
 	token, hash, err := operator.NewToken()
@@ -107,7 +108,7 @@ func (m *mta) open(t *testing.T, a mtaAccess) *mtaDesk {
 	}
 	d := &mtaDesk{m: m, dir: t.TempDir()}
 	path := filepath.Join(d.dir, "countersign.toml")
-	text := fmt.Sprintf("[[operators]]\nid = \"anna\"\ntoken_sha256 = %q\n", hash) + m.section(a)
+	text := fmt.Sprintf("[[operators]]\nid = \"anna\"\ntoken_sha256 = %q\n", hash) + m.section(a) + strings.Join(sections, "")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -211,6 +212,14 @@ func (d *mtaDesk) letterOf(t *testing.T, obligation int64, to ...string) letter 
 	return d.m.letterOf(t, shown, to...)
 }
 
+func (d *mtaDesk) lettersOf(t *testing.T, obligations []int64) (letters []letter) {
+	t.Helper()
+	for _, id := range obligations {
+		letters = append(letters, d.letterOf(t, id))
+	}
+	return letters
+}
+
 // testDesk is FAULTS 11 and 12, and 18 as far as mail goes: all texts and subjects, to one recipient over one connection.
 func (m *mta) testDesk(t *testing.T) {
 	d := m.open(t, m.access())
@@ -231,11 +240,7 @@ func (m *mta) testDesk(t *testing.T) {
 		ids = append(ids, id)
 	}
 	d.deliver(t, len(texts)-1)
-	var letters []letter
-	for _, id := range ids {
-		letters = append(letters, d.letterOf(t, id))
-	}
-	m.check(t, letters)
+	m.check(t, d.lettersOf(t, ids))
 	d.keepsSecret(t, m.password)
 }
 
@@ -314,6 +319,30 @@ func (m *mta) testRefused(t *testing.T) {
 			d.keepsSecret(t, m.password, refusal.access.password)
 		})
 	}
+}
+
+// testAmongRefused: after some refusals a server has enough of RSET and ends the session (Exim after ten, by default). What can be
+// delivered is, in the same pass, by another session.
+func (m *mta) testAmongRefused(t *testing.T) {
+	const pairs = 12
+	d := m.open(t, m.access(), "[deliver]\nconcurrency = 1\n")
+	var ids []int64
+	for i := range pairs {
+		bad := fmt.Sprintf("kim%d@elsewhere.example", i)
+		good := fmt.Sprintf("kim%d@%s", i, m.host())
+		d.mustApprove(t, ledger.Filing{Counterparty: bad, Channel: bad, Text: "not to be sent"})
+		ids = append(ids, d.mustApprove(t, ledger.Filing{Counterparty: good, Channel: good, Subject: "good", Text: good}))
+	}
+	r := d.pass(t)
+	if len(r.Delivered) != pairs || len(r.NotPrepared) != pairs || len(slices.Concat(r.Refused, r.Ambiguous, r.Skipped)) > 0 {
+		t.Fatalf("%+v", r)
+	}
+	for _, item := range r.NotPrepared {
+		if !strings.Contains(item.Error, "relay not permitted") {
+			t.Errorf("%s: the reason is %q", item.Channel, item.Error)
+		}
+	}
+	m.check(t, d.lettersOf(t, ids))
 }
 
 func unclaimed(t *testing.T, o ledger.Shown) {
@@ -432,8 +461,8 @@ func (m *mta) testProgram(t *testing.T) {
 	}
 }
 
-// testTransport hands over the nasty texts as they are, which no ledger has cleaned, in one session with what was given up and what
-// was refused in between.
+// testTransport hands over the nasty texts as they are, which no ledger has cleaned, in one session, of which something else was
+// asked before.
 func (m *mta) testTransport(t *testing.T) {
 	transport, err := smtp.New(smtp.Config{Address: m.address, CAFile: m.ca, From: m.from(), Auth: smtp.AuthPlain, Username: m.user,
 		Password: func() (string, error) { return m.password, nil }})
@@ -444,18 +473,22 @@ func (m *mta) testTransport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	elsewhere := transports.Message{ObligationID: 1, Platform: "smtp", Channel: "kim@elsewhere.example", Text: "not to be sent"}
+	if _, refused := errors.AsType[*transports.PrepareError](session.Prepare(t.Context(), elsewhere)); !refused {
+		t.Error("a recipient elsewhere was prepared")
+	}
+	givenUp := elsewhere
+	givenUp.Channel = m.recipient
+	if err := errors.Join(session.Prepare(t.Context(), givenUp), session.Reset(t.Context())); err != nil {
+		t.Fatal(err)
+	}
 	var letters []letter
 	for i, text := range transporttest.NastyTexts() {
 		msg := transports.Message{ObligationID: int64(1000 + i), Platform: "smtp", Channel: m.recipient, Subject: "raw", Text: text.Text}
 		if err := transport.Validate(msg); err != nil {
 			t.Fatalf("%s: %v", text.Name, err)
 		}
-		foreign := msg
-		foreign.Channel = "kim@elsewhere.example"
-		if _, ok := errors.AsType[*transports.PrepareError](session.Prepare(t.Context(), foreign)); !ok {
-			t.Fatalf("%s: a recipient elsewhere was prepared", text.Name)
-		}
-		if err := errors.Join(session.Prepare(t.Context(), msg), session.Reset(t.Context()), session.Prepare(t.Context(), msg)); err != nil {
+		if err := session.Prepare(t.Context(), msg); err != nil {
 			t.Fatalf("%s: %v", text.Name, err)
 		}
 		msg.DecisionID, msg.Key = int64(1+i), randomHex(16)
