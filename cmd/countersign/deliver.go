@@ -16,8 +16,8 @@ func (a *app) deliverCommand() *cli.Command {
 		Usage:    "make one pass: send what is approved, each message once",
 		Category: categoryDelivery,
 		Description: manual{
-			text: `For cron: passes may overlap, and a pass that delivered everything says nothing, unless it is
-run at a terminal, with --verbose or with --json. What dead passes left behind is cleaned up
+			text: `For cron: passes may overlap, and a pass that delivered everything says nothing; with --verbose it
+says one line, and at a terminal a line for each message. What dead passes left behind is cleaned up
 first. SIGTERM lets it finish the message in hand.
 
 A message whose send was refused or is ambiguous is held as unknown: it is never sent again,
@@ -55,7 +55,9 @@ func (a *app) deliver(c *cli.Context) error {
 	}
 	opts := sweep.Options{Limit: int(limit), Platform: c.String("platform"), MaxRuntime: runtime, DryRun: c.Bool("dry-run")}
 	return a.withDesk(c, func(d *desk.Desk) error {
+		done := a.watch(&opts)
 		report, err := d.Deliver(c.Context, opts)
+		done()
 		return errors.Join(a.tellDelivered(c.Bool("verbose"), opts.DryRun, report), outcomeOf(report, err))
 	})
 }
@@ -77,9 +79,24 @@ func leftUnknown(n int) error {
 		hinted("%s claims lists what is held; find out whether it arrived, then reconcile or settle it", programName)
 }
 
-// tellDelivered says nothing of a pass that did its work, unless somebody watches.
+// watch shows on a terminal, in one line that goes away at the end, how far the pass is.
+func (a *app) watch(opts *sweep.Options) (done func()) {
+	if !a.env.StderrTTY || a.out.json {
+		return func() {}
+	}
+	const clear = "\r\x1b[K"
+	counts := map[sweep.Kind]int{}
+	opts.Progress = func(k sweep.Kind, _ sweep.Item) {
+		counts[k]++
+		fmt.Fprintf(a.env.Stderr, clear+"delivered %d, refused %d, ambiguous %d, not prepared %d, skipped %d …",
+			counts[sweep.Delivered], counts[sweep.Refused], counts[sweep.Ambiguous], counts[sweep.NotPrepared], counts[sweep.Skipped])
+	}
+	return func() { fmt.Fprint(a.env.Stderr, clear) }
+}
+
+// tellDelivered says nothing of a pass that did its work, unless somebody watches: each message at a terminal, one line in all with -v.
 func (a *app) tellDelivered(verbose, dryRun bool, r sweep.Report) error {
-	watched := verbose || a.env.Width > 0
+	watched := a.env.Width > 0
 	return a.out.show(r, func(p *page) {
 		if watched {
 			showItems(p, "delivered", r.Delivered)
@@ -89,7 +106,7 @@ func (a *app) tellDelivered(verbose, dryRun bool, r sweep.Report) error {
 		showItems(p, "ambiguous", r.Ambiguous)
 		showItems(p, "not prepared", r.NotPrepared)
 		showItems(p, "would try", r.Planned)
-		if watched || dryRun {
+		if watched || verbose || dryRun {
 			p.line("%s", summary(r, dryRun))
 		}
 	})
