@@ -436,7 +436,7 @@ func (m *mta) testProgram(t *testing.T) {
 	t.Run("delivered", func(t *testing.T) {
 		p := m.initialised(t, m.access())
 		id := p.approve(t, m.recipient, "=?utf-8?q?Offer?= für Zoë", "..dots\n.\nFrom here on  \n\ttabs, é, 漢, 🙂")
-		if out := p.run(t, 0, "", "deliver", "--verbose"); !bytes.Contains(out, []byte("\ndelivered 1, refused 0, ambiguous 0, not prepared 0, skipped 0\n")) {
+		if out := p.run(t, 0, "", "deliver", "--verbose"); !bytes.Contains(out, []byte("delivered 1, refused 0, ambiguous 0, not prepared 0, skipped 0\n")) {
 			t.Errorf("got\n%s", out)
 		}
 		if out := p.run(t, 0, "", "deliver"); len(out) > 0 {
