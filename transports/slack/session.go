@@ -108,16 +108,19 @@ func (s *session) Prepare(ctx context.Context, m transports.Message) error {
 	return nil
 }
 
+// place is a channel as one workspace's token sees it: the next token may be another's.
+type place struct{ team, channel string }
+
 func (s *session) place(channel string) place { return place{team: s.team, channel: channel} }
 
 // find makes sure that the channel can be posted to.
 func (s *session) find(ctx context.Context, channel string) *fault {
 	now := s.t.config.Now()
-	if wait := s.t.quiet.left(s.place(channel), now); wait > 0 {
+	if wait := s.t.quiet.Left(s.place(channel), now); wait > 0 {
 		return &fault{ending: saidLater, stage: postMessage, code: codeTooMany, after: wait,
 			err: fmt.Errorf("rate limit; the channel takes no message for another %s", wait)}
 	}
-	if s.t.known.left(s.place(channel), now) > 0 {
+	if s.t.known.Left(s.place(channel), now) > 0 {
 		return nil
 	}
 	r, f := s.ask(ctx, conversationsInfo, func(ctx context.Context, api *slackgo.Client) error {
@@ -130,7 +133,7 @@ func (s *session) find(ctx context.Context, channel string) *fault {
 	if f := s.checkChannel(r, channel); f != nil {
 		return f
 	}
-	s.t.known.keep(s.place(channel), now, channelMemory)
+	s.t.known.Keep(s.place(channel), now, channelMemory)
 	return nil
 }
 
@@ -235,11 +238,11 @@ func (s *session) learn(channel string, f *fault) {
 	case f.ending == unclear:
 		s.finish()
 	case f.ending == saidLater:
-		s.t.quiet.keep(s.place(channel), s.t.config.Now(), max(f.after, time.Second))
+		s.t.quiet.Keep(s.place(channel), s.t.config.Now(), max(f.after, time.Second))
 	case f.ending == saidNo && isAboutAccount(f.code):
-		s.t.known.forgetAll()
+		s.t.known.Clear()
 	default:
-		s.t.known.forget(s.place(channel))
+		s.t.known.Forget(s.place(channel))
 	}
 }
 

@@ -167,23 +167,6 @@ func TestChannelIsRemembered(t *testing.T) {
 	asked(5)
 }
 
-func TestMemoryIsBounded(t *testing.T) {
-	m := newMemory(2)
-	now := time.Unix(1_750_000_000, 0)
-	m.keep(place{channel: "C1"}, now, time.Minute)
-	m.keep(place{channel: "C2"}, now, time.Second)
-	m.keep(place{channel: "C1"}, now, time.Hour) // again: takes no room
-	m.keep(place{channel: "C3"}, now, time.Minute)
-	for c, want := range map[string]time.Duration{"C1": time.Hour, "C2": 0, "C3": time.Minute} {
-		if got := m.left(place{channel: c}, now); got != want {
-			t.Errorf("%s: %s left, want %s", c, got, want)
-		}
-	}
-	if m.left(place{channel: "C3"}, now.Add(time.Minute)) != 0 || len(m.spans) != 1 {
-		t.Errorf("%d remembered", len(m.spans))
-	}
-}
-
 // Timeout bounds each step, though its context has all the time.
 func TestTimeout(t *testing.T) {
 	f := newFakeSlack(t)

@@ -16,6 +16,7 @@ import (
 	slackgo "github.com/slack-go/slack"
 
 	"countersign/transports"
+	"countersign/transports/memory"
 )
 
 const (
@@ -57,8 +58,8 @@ type Transport struct {
 	address  string // host:port
 	tls      *tls.Config
 
-	known *memory // channels that can be posted to
-	quiet *memory // channels that Slack wants left alone for a while
+	known *memory.Memory[place] // channels that can be posted to
+	quiet *memory.Memory[place] // channels that Slack wants left alone for a while
 
 	// Tests set these: where a proxy is read from, and what the library logs.
 	environment func(*http.Request) (*url.URL, error)
@@ -93,8 +94,8 @@ func New(c Config) (*Transport, error) {
 			RootCAs: c.RootCAs, MinVersion: tls.VersionTLS12,
 			ClientSessionCache: tls.NewLRUClientSessionCache(0), // each request has a handshake
 		},
-		known: newMemory(memorySize),
-		quiet: newMemory(memorySize),
+		known: memory.New[place](memorySize),
+		quiet: memory.New[place](memorySize),
 
 		environment: http.ProxyFromEnvironment,
 	}, nil

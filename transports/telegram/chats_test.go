@@ -2,7 +2,6 @@ package telegram
 
 import (
 	"errors"
-	"strconv"
 	"testing"
 	"time"
 
@@ -181,28 +180,5 @@ func TestTokenWithdrawn(t *testing.T) {
 		if err := session.Prepare(t.Context(), offer()); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
-	}
-}
-
-func TestMemoryIsBounded(t *testing.T) {
-	now := newClock().now()
-	m := newMemory(3)
-	for i := range 10 {
-		m.keep(chatKey{1, strconv.Itoa(i % 5)}, now, time.Duration(10+i)*time.Minute)
-	}
-	if len(m.spans) != 3 {
-		t.Errorf("%d chats, want 3", len(m.spans))
-	}
-	for i, want := range []time.Duration{0, 0, 17 * time.Minute, 18 * time.Minute, 19 * time.Minute} {
-		if got := m.left(chatKey{1, strconv.Itoa(i)}, now); got != want {
-			t.Errorf("chat %d: %s, want %s", i, got, want)
-		}
-	}
-	if m.left(chatKey{2, "4"}, now) != 0 {
-		t.Error("another bot's chat is remembered")
-	}
-	m.forget(chatKey{1, "4"})
-	if m.left(chatKey{1, "4"}, now) != 0 {
-		t.Error("a forgotten chat is remembered")
 	}
 }

@@ -108,11 +108,11 @@ func (s *session) Prepare(ctx context.Context, m transports.Message) error {
 
 func (s *session) ask(ctx context.Context, to target) *fault {
 	now := s.t.config.Now()
-	if wait := s.t.flood.left(s.key(to), now); wait > 0 {
+	if wait := s.t.flood.Left(s.key(to), now); wait > 0 {
 		return &fault{stage: sendMessage, code: strconv.Itoa(codeTooMany), after: wait, sure: true,
 			err: fmt.Errorf("the chat takes no message for another %s", wait)}
 	}
-	if s.t.config.CheckChat && s.t.known.left(s.key(to), now) == 0 {
+	if s.t.config.CheckChat && s.t.known.Left(s.key(to), now) == 0 {
 		return s.checkChat(ctx, to)
 	}
 	if age := now.Sub(s.proven); s.proven.IsZero() || age < 0 || age >= provenFor {
@@ -128,6 +128,12 @@ func (s *session) sameBot(result json.RawMessage) error {
 		err = fmt.Errorf("%w: it names another bot", errNoSense)
 	}
 	return err
+}
+
+// chatKey names a chat as one bot sees it: another token may be another bot.
+type chatKey struct {
+	bot  int64
+	chat string
 }
 
 func (s *session) key(to target) chatKey { return chatKey{bot: s.bot.Self.ID, chat: to.chat} }
@@ -150,7 +156,7 @@ func (s *session) checkChat(ctx context.Context, to target) *fault {
 	case to.id != 0 && chat.ID != to.id:
 		return localFault(getChat, movedError(errOther, chat.ID))
 	}
-	s.t.known.keep(s.key(to), s.t.config.Now(), chatMemory)
+	s.t.known.Keep(s.key(to), s.t.config.Now(), chatMemory)
 	return nil
 }
 
@@ -181,9 +187,9 @@ func (s *session) learn(to target, f *fault) {
 	case !f.sure:
 		s.finish()
 	case f.flood:
-		s.t.flood.keep(s.key(to), s.t.config.Now(), max(f.after, time.Second))
+		s.t.flood.Keep(s.key(to), s.t.config.Now(), max(f.after, time.Second))
 	default:
-		s.t.known.forget(s.key(to))
+		s.t.known.Forget(s.key(to))
 	}
 }
 

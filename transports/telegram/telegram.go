@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"countersign/transports"
+	"countersign/transports/memory"
 )
 
 const (
@@ -58,8 +59,8 @@ type Transport struct {
 	endpoint string // as the library wants it, a format of token and method
 	plain    bool   // http
 
-	known *memory // chats that getChat said yes to
-	flood *memory // chats that took no more messages for a while
+	known *memory.Memory[chatKey] // chats that getChat said yes to
+	flood *memory.Memory[chatKey] // chats that took no more messages for a while
 }
 
 var _ transports.Transport = (*Transport)(nil)
@@ -89,8 +90,8 @@ func New(c Config) (*Transport, error) {
 		config:   c,
 		endpoint: strings.ReplaceAll(strings.TrimRight(c.APIURL, "/"), "%", "%%") + "/bot%s/%s",
 		plain:    server.Scheme == "http",
-		known:    newMemory(maxRemembered),
-		flood:    newMemory(maxRemembered),
+		known:    memory.New[chatKey](maxRemembered),
+		flood:    memory.New[chatKey](maxRemembered),
 	}, nil
 }
 
