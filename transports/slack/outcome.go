@@ -125,7 +125,7 @@ var plainCode = regexp.MustCompile(`^[a-z][a-z0-9_]{0,79}$`)
 // no is an ok false. An unknown code is no documented no.
 func (x *exchange) no(hide secrets) *fault {
 	code := x.reply.Error
-	if !plainCode.MatchString(code) || hide.in(code) {
+	if !plainCode.MatchString(code) || hide.In(code) {
 		return &fault{stage: stageReply, code: strconv.Itoa(x.reply.status), err: fmt.Errorf("%w: ok is false, and the error is no code", errNoSense)}
 	}
 	f := &fault{stage: x.method, code: code, err: errors.New("the error is no documented refusal")}

@@ -2,51 +2,24 @@ package slack
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"net/url"
 	"strings"
 
-	"countersign/transports"
+	"countersign/transports/secret"
 )
 
-const withheld = "the words are withheld, they repeat a secret"
+// secrets are those of a session, which a server or an error might repeat.
+type secrets struct{ secret.Forms }
 
-// secrets are the forms, in lower case, in which the token might come back in an error
-// or in the server's words.
-type secrets []string
+func newSecrets(token string) secrets { return secrets{secret.Of(token)} }
 
-func newSecrets(token string) secrets {
-	var s secrets
-	for _, form := range []string{
-		token, url.QueryEscape(token), url.PathEscape(token), hex.EncodeToString([]byte(token)),
-		base64.RawStdEncoding.EncodeToString([]byte(token)), base64.RawURLEncoding.EncodeToString([]byte(token)),
-	} {
-		s = append(s, strings.ToLower(form))
-	}
-	return s
-}
-
-// in tells if words repeat the token.
-func (s secrets) in(words string) bool {
-	words = strings.ToLower(words)
-	for _, form := range s {
-		if form != "" && strings.Contains(words, form) {
-			return true
-		}
-	}
-	return false
-}
-
-// clean makes foreign words fit to be kept, in one line; words with the token in them
-// are withheld whole, for what stands around it may be another form of it.
+// clean makes foreign words fit to be kept, in one line.
 func (s secrets) clean(words string) string {
-	if s.in(words) {
-		return withheld
+	if s.In(words) {
+		return secret.Withheld
 	}
-	return transports.Words(strings.Join(strings.Fields(words), " "))
+	return s.Clean(strings.Join(strings.Fields(words), " "))
 }
 
 // scrub keeps of an error its words, and whether a context ended. What it wraps is not

@@ -25,10 +25,10 @@ func (xoauth2) Next([]byte) ([]byte, error) { return []byte{}, nil }
 func (c Config) credentials() (sasl.Client, string, secrets, error) {
 	password, err := c.Password()
 	if err != nil {
-		return nil, "", nil, fmt.Errorf("the password can't be read: %w", err)
+		return nil, "", secrets{}, fmt.Errorf("the password can't be read: %w", err)
 	}
 	if password == "" || strings.ContainsFunc(password, unicode.IsControl) {
-		return nil, "", nil, errors.New("the password is empty, or has a control character such as a line end")
+		return nil, "", secrets{}, errors.New("the password is empty, or has a control character such as a line end")
 	}
 	hide := newSecrets(password)
 	switch c.Auth {

@@ -169,7 +169,7 @@ func TestRealServerRefuses(t *testing.T) {
 	if stage, code := stageAndCode(err); stage != stageAuth || code != "535" {
 		t.Errorf("wrong password: %v", err)
 	}
-	c.Password = secret
+	c.Password = thePassword
 	s := connect(t, newTransport(t, c))
 	m := offer()
 	m.Channel = "kim@example.org,nobody@example.org"

@@ -132,7 +132,7 @@ func toElsewhere(tr *Transport) *Transport {
 
 // Plain text goes to loopback, or where it was allowed, and a password never.
 func TestPlaintext(t *testing.T) {
-	withPassword := func(c *Config) { c.Auth, c.Username, c.Password = AuthPlain, username, secret }
+	withPassword := func(c *Config) { c.Auth, c.Username, c.Password = AuthPlain, username, thePassword }
 	allowed := func(c *Config) { c.AllowPlaintext = true }
 	for name, c := range map[string]struct {
 		change []func(*Config)
@@ -170,7 +170,7 @@ func TestPlaintext(t *testing.T) {
 	}
 }
 
-func secret() (string, error) { return password, nil }
+func thePassword() (string, error) { return password, nil }
 
 func TestAuthMechanisms(t *testing.T) {
 	b64 := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
@@ -188,7 +188,7 @@ func TestAuthMechanisms(t *testing.T) {
 		t.Run(auth, func(t *testing.T) {
 			server := (&transporttest.SMTPServer{Extensions: []string{"AUTH PLAIN LOGIN XOAUTH2"}, Steps: c.steps}).Start(t)
 			tr := newTransport(t, config(server, func(cfg *Config) {
-				cfg.Auth, cfg.Username, cfg.Password = auth, username, secret
+				cfg.Auth, cfg.Username, cfg.Password = auth, username, thePassword
 			}))
 			if err := connect(t, tr).Close(); err != nil {
 				t.Fatal(err)
@@ -226,7 +226,7 @@ func TestXOAuth2Refused(t *testing.T) {
 		"AUTHLINE 1": {Say: "535 5.7.8 not accepted\r\n"},
 	}}).Start(t)
 	_, err := newTransport(t, config(server, func(c *Config) {
-		c.Auth, c.Username, c.Password = AuthXOAuth2, username, secret
+		c.Auth, c.Username, c.Password = AuthXOAuth2, username, thePassword
 	})).Connect(t.Context())
 	if stage, code := stageAndCode(err); stage != stageAuth || code != "535" || !strings.Contains(err.Error(), "5.7.8 not accepted") {
 		t.Errorf("got %v", err)
@@ -298,8 +298,8 @@ func TestConfig(t *testing.T) {
 		"no host":                  func(c *Config) { c.Address = ":25" },
 		"tls":                      func(c *Config) { c.TLS = "ssl" },
 		"auth":                     func(c *Config) { c.Auth = "cram-md5" },
-		"no username":              func(c *Config) { c.Auth, c.Password = AuthPlain, secret },
-		"username":                 func(c *Config) { c.Auth, c.Username, c.Password = AuthPlain, "a\x00b", secret },
+		"no username":              func(c *Config) { c.Auth, c.Password = AuthPlain, thePassword },
+		"username":                 func(c *Config) { c.Auth, c.Username, c.Password = AuthPlain, "a\x00b", thePassword },
 		"no password":              func(c *Config) { c.Auth, c.Username = AuthPlain, username },
 		"password in plain text":   func(c *Config) { secure(nil)(c); c.TLS, c.Address = TLSNone, "192.0.2.1:25" },
 		"no from":                  func(c *Config) { c.From = "" },

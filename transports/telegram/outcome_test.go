@@ -277,7 +277,7 @@ func TestYesBeforeTheMessage(t *testing.T) {
 	x := newExchange(t.Context())
 	x.text.body = struct{ nopReadCloser }{}
 	x.replied(200)
-	f := x.judge(sendMessage, nil, nil)
+	f := x.judge(sendMessage, nil, secrets{})
 	if f == nil || transports.Classify(f.end()) != transports.Refused {
 		t.Errorf("got %+v", f)
 	}

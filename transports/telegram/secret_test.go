@@ -52,7 +52,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintf(os.Stderr, "the library logged: %q\n", library.lines)
 		code = 1
 	}
-	if hide := newSecrets(token); hide.in(strings.Join(others.lines, "\n")) {
+	if hide := newSecrets(token); hide.In(strings.Join(others.lines, "\n")) {
 		fmt.Fprintln(os.Stderr, "the token was logged")
 		code = 1
 	}
@@ -119,7 +119,7 @@ func TestSecretsInErrors(t *testing.T) {
 	} {
 		got := hide.scrub(err)
 		for _, e := range chain(got) {
-			if text := fmt.Sprintf("%s %+v %#v", e, e, e); hide.in(text) || strings.Contains(text, key) {
+			if text := fmt.Sprintf("%s %+v %#v", e, e, e); hide.In(text) || strings.Contains(text, key) {
 				t.Errorf("%s: the token is in %s", name, text)
 			}
 		}
@@ -203,7 +203,7 @@ func TestNoTokenInAnyError(t *testing.T) {
 				return
 			}
 			for _, e := range chain(err) {
-				if text := fmt.Sprintf("%s %+v %#v", e, e, e); newSecrets(token).in(text) {
+				if text := fmt.Sprintf("%s %+v %#v", e, e, e); newSecrets(token).In(text) {
 					t.Errorf("the token is in %s", text)
 				}
 			}

@@ -198,7 +198,7 @@ var botName = regexp.MustCompile(`^[A-Za-z0-9_]{1,64}$`)
 
 // name is the bot's, for people.
 func (s *session) name() string {
-	if name := s.bot.Self.UserName; botName.MatchString(name) && !s.hide.in(name) {
+	if name := s.bot.Self.UserName; botName.MatchString(name) && !s.hide.In(name) {
 		return "@" + name
 	}
 	return fmt.Sprintf("bot %d", s.bot.Self.ID)
