@@ -23,7 +23,7 @@ func stepsOfAStory() map[string]struct {
 		step    func(d *desk, on any) error
 		writes  []string
 	}
-	drafted := func(d *desk) any { return d.file(filing("one")) }
+	drafted := func(d *desk) any { return d.file(d.filing("one")) }
 	approved := func(d *desk) any { return d.approved("one") }
 	claimed := func(d *desk) any { return d.claim(d.approved("one")) }
 	dispatching := func(d *desk) any { c := d.claim(d.approved("one")); d.begin(c); return c }
@@ -40,10 +40,10 @@ func stepsOfAStory() map[string]struct {
 		}
 	}
 	return map[string]entry{
-		"file": {func(d *desk) any { return d.clean(filing("one")) }, func(d *desk, on any) error {
+		"file": {func(d *desk) any { return d.clean(d.filing("one")) }, func(d *desk, on any) error {
 			return second(d.File(d.t.Context(), on.(ledger.Draft), ledger.Gates{}))
 		}, []string{"staged filing quoter"}},
-		"refile": {func(d *desk) any { d.file(filing("one")); return d.clean(filing("two")) }, func(d *desk, on any) error {
+		"refile": {func(d *desk) any { d.file(d.filing("one")); return d.clean(d.filing("two")) }, func(d *desk, on any) error {
 			return second(d.File(d.t.Context(), on.(ledger.Draft), ledger.Gates{}))
 		}, []string{"staged filing quoter"}},
 		"approve":        {drafted, decide(ledger.Approve), []string{"approved approval anna"}},
@@ -106,27 +106,26 @@ func stepsOfAStory() map[string]struct {
 }
 
 func TestEveryStepWritesItsAuditRow(t *testing.T) {
+	d := newDesk(t, twoHours)
 	for name, entry := range stepsOfAStory() {
-		t.Run(name, func(t *testing.T) {
-			d := newDesk(t, twoHours)
-			on := entry.prepare(d)
-			before := len(d.audit(ledger.AuditFilter{}))
-			d.tick(1234567 * time.Microsecond)
-			must(t, entry.step(d, on))
-			var written []string
-			for _, e := range d.audit(ledger.AuditFilter{})[before:] {
-				written = append(written, e.Event+" "+e.Source+" "+e.Actor)
-				if e.AtUS != d.now.UnixMicro() {
-					t.Errorf("%s at %d, want %d", e.Event, e.AtUS, d.now.UnixMicro())
-				}
-				if e.ObligationID == nil && name != "declare dead" {
-					t.Errorf("%s names no obligation", e.Event)
-				}
+		d.party = name
+		on := entry.prepare(d)
+		before := len(d.audit(ledger.AuditFilter{}))
+		d.tick(1234567 * time.Microsecond)
+		must(t, entry.step(d, on))
+		var written []string
+		for _, e := range d.audit(ledger.AuditFilter{})[before:] {
+			written = append(written, e.Event+" "+e.Source+" "+e.Actor)
+			if e.AtUS != d.now.UnixMicro() {
+				t.Errorf("%s: %s at %d, want %d", name, e.Event, e.AtUS, d.now.UnixMicro())
 			}
-			if !slices.Equal(written, entry.writes) {
-				t.Errorf("it wrote %q, want %q", written, entry.writes)
+			if e.ObligationID == nil && name != "declare dead" {
+				t.Errorf("%s: %s names no obligation", name, e.Event)
 			}
-		})
+		}
+		if !slices.Equal(written, entry.writes) {
+			t.Errorf("%s wrote %q, want %q", name, written, entry.writes)
+		}
 	}
 }
 
@@ -139,20 +138,21 @@ func (d *desk) audit(f ledger.AuditFilter) []ledger.AuditEntry {
 
 // Step and audit row are one transaction: where the row can't be written, the step did not happen.
 func TestNoStepHappensWithoutItsAuditRow(t *testing.T) {
+	d := newDesk(t, twoHours)
+	must(t, second(d.plain().Exec(`CREATE TABLE shut (why TEXT); CREATE TRIGGER no_audit BEFORE INSERT ON audit_log
+		WHEN EXISTS (SELECT 1 FROM shut) BEGIN SELECT RAISE(ABORT, 'the log is shut'); END`)))
 	for name, entry := range stepsOfAStory() {
-		t.Run(name, func(t *testing.T) {
-			d := newDesk(t, twoHours)
-			on := entry.prepare(d)
-			_, err := d.plain().Exec(`CREATE TRIGGER no_audit BEFORE INSERT ON audit_log BEGIN SELECT RAISE(ABORT, 'the log is shut'); END`)
-			must(t, err)
-			before := d.everything()
-			if err := entry.step(d, on); !is[*ledger.GuardError](err) {
-				t.Errorf("got %v", err)
-			}
-			if after := d.everything(); after != before {
-				t.Errorf("before\n%s\nafter\n%s", before, after)
-			}
-		})
+		d.party = name
+		on := entry.prepare(d)
+		must(t, second(d.plain().Exec(`INSERT INTO shut VALUES ('a test')`)))
+		before := d.everything()
+		if err := entry.step(d, on); !is[*ledger.GuardError](err) {
+			t.Errorf("%s: got %v", name, err)
+		}
+		if after := d.everything(); after != before {
+			t.Errorf("%s: before\n%s\nafter\n%s", name, before, after)
+		}
+		must(t, second(d.plain().Exec(`DELETE FROM shut`)))
 	}
 }
 
@@ -192,7 +192,7 @@ func TestARefusalIsRecordedAlthoughItsWorkWasRolledBack(t *testing.T) {
 		actor                string
 		obligation, decision int64
 	}{
-		{"file", func() error { return second(d.File(t.Context(), d.clean(filing("two")), ledger.Gates{})) }, "quoter", 0, 0},
+		{"file", func() error { return second(d.File(t.Context(), d.clean(d.filing("two")), ledger.Gates{})) }, "quoter", 0, 0},
 		{"approve", func() error {
 			return second(d.Decide(t.Context(), ledger.Decision{ObligationID: v.ObligationID, Epoch: 1, Verdict: ledger.Approve, Operator: d.ben}))
 		}, "ben", v.ObligationID, 0},
@@ -255,7 +255,7 @@ func TestTheAuditLogIsFiltered(t *testing.T) {
 	d := newDesk(t)
 	v := d.approved("one")
 	d.tick(time.Hour)
-	f := filing("two")
+	f := d.filing("two")
 	f.Counterparty, f.Agent = "zenith", "other"
 	d.file(f)
 	must(t, d.RecordRefusal(t.Context(), "file", "third", 0, errors.New("no")))

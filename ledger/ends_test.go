@@ -25,7 +25,7 @@ func endings() map[string]struct {
 	}
 	overtaken := func(d *desk) ledger.Decided {
 		v := d.approved("one")
-		d.file(filing("a newer draft"))
+		d.file(d.filing("a newer draft"))
 		return v
 	}
 	expire := func(d *desk, v ledger.Decided, step func() error) int64 {
@@ -66,15 +66,15 @@ func endings() map[string]struct {
 			v := overtaken(d)
 			return expire(d, v, func() error { return second(d.Claim(d.t.Context(), v.DecisionID, "w1")) })
 		}, ledger.StatusClosed},
-		"rejected": {func(d *desk) int64 { return d.decide(d.file(filing("one")), ledger.Reject).ObligationID }, ledger.StatusRejected},
+		"rejected": {func(d *desk) int64 { return d.decide(d.file(d.filing("one")), ledger.Reject).ObligationID }, ledger.StatusRejected},
 		"withdrawn": {func(d *desk) int64 {
-			filed := d.file(filing("one"))
+			filed := d.file(d.filing("one"))
 			_, err := d.Withdraw(d.t.Context(), "quoter", filed.ObligationID, filed.Epoch)
 			must(d.t, err)
 			return filed.ObligationID
 		}, ledger.StatusClosed},
 		"closed": {func(d *desk) int64 {
-			filed := d.file(filing("one"))
+			filed := d.file(d.filing("one"))
 			must(d.t, second(d.CloseByHand(d.t.Context(), d.anna, filed.ObligationID, "by telephone")))
 			return filed.ObligationID
 		}, ledger.StatusClosed},
@@ -84,7 +84,7 @@ func endings() map[string]struct {
 			return v.ObligationID
 		}, ledger.StatusClosed},
 		"closed after a rejection": {func(d *desk) int64 {
-			v := d.decide(d.file(filing("one")), ledger.Reject)
+			v := d.decide(d.file(d.filing("one")), ledger.Reject)
 			must(d.t, second(d.CloseByHand(d.t.Context(), d.anna, v.ObligationID, "by telephone")))
 			return v.ObligationID
 		}, ledger.StatusClosed},
@@ -107,24 +107,23 @@ func twoHours(o *ledger.Options) {
 }
 
 func TestNoEndingIsADeadEnd(t *testing.T) {
+	d := newDesk(t, twoHours)
 	for name, ending := range endings() {
-		t.Run(name, func(t *testing.T) {
-			d := newDesk(t, twoHours)
-			id := ending.reach(d)
-			s := d.show(id)
-			if s.Status != ending.is {
-				t.Fatalf("it is %s, want %s", s.Status, ending.is)
-			}
-			if s.Status == ledger.StatusDrafted {
-				d.sends(id)
-			}
-			d.sends(d.file(filing("what comes after")).ObligationID)
-			checked, err := d.Check(t.Context())
-			must(t, err)
-			if !checked.OK {
-				t.Errorf("check: %v", checked.Problems)
-			}
-		})
+		d.party = name
+		id := ending.reach(d)
+		s := d.show(id)
+		if s.Status != ending.is {
+			t.Fatalf("%s: it is %s, want %s", name, s.Status, ending.is)
+		}
+		if s.Status == ledger.StatusDrafted {
+			d.sends(id)
+		}
+		d.sends(d.file(d.filing("what comes after")).ObligationID)
+	}
+	checked, err := d.Check(t.Context())
+	must(t, err)
+	if !checked.OK {
+		t.Errorf("check: %v", checked.Problems)
 	}
 }
 
@@ -143,19 +142,18 @@ func (d *desk) sends(id int64) {
 
 // No ending leaves an approval in circulation: nothing that was decided before it is ever claimed.
 func TestNoEndingLeavesAnApprovalInCirculation(t *testing.T) {
+	d := newDesk(t, twoHours)
 	for name, ending := range endings() {
-		t.Run(name, func(t *testing.T) {
-			d := newDesk(t, twoHours)
-			id := ending.reach(d)
-			for _, v := range d.show(id).Decisions {
-				if _, err := d.Claim(t.Context(), v.DecisionID, "w2"); err == nil {
-					t.Errorf("decision %d was claimed after it was %s", v.DecisionID, name)
-				}
+		d.party = name
+		id := ending.reach(d)
+		for _, v := range d.show(id).Decisions {
+			if _, err := d.Claim(t.Context(), v.DecisionID, "w2"); err == nil {
+				t.Errorf("decision %d was claimed after it was %s", v.DecisionID, name)
 			}
-			for _, at := range mustList(d.Destinations(t.Context(), ledger.DeliverFilter{}))(t) {
-				t.Errorf("offered to workers: %v", at)
-			}
-		})
+		}
+		for _, at := range mustList(d.Destinations(t.Context(), ledger.DeliverFilter{}))(t) {
+			t.Errorf("%s, and offered to workers: %v", name, at)
+		}
 	}
 }
 
@@ -188,7 +186,7 @@ func TestTheTermOfAnApproval(t *testing.T) {
 // What an operator took back must not be approved by a machine: the deadline goes with the approval.
 func TestTakingBackClearsTheDeadline(t *testing.T) {
 	d := newDesk(t)
-	f := filing("one")
+	f := d.filing("one")
 	f.AutoSendAfter = d.now.Unix() + 3600
 	v := d.decide(d.file(f), ledger.Approve)
 	must(t, second(d.Revoke(t.Context(), ledger.Revocation{ObligationID: v.ObligationID, Operator: d.anna, Reason: "no"})))

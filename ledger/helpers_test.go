@@ -23,11 +23,13 @@ type desk struct {
 	anna, ben operator.Operator
 	now       time.Time
 	opts      ledger.Options
+	party     string  // the counterparty of what the desk files, so that many cases can share one ledger
+	raw       *sql.DB // see plain
 }
 
 func newDesk(t testing.TB, change ...func(*ledger.Options)) *desk {
 	t.Helper()
-	d := &desk{t: t, path: filepath.Join(t.TempDir(), "ledger.db"), now: time.Unix(1_800_000_000, 0)}
+	d := &desk{t: t, path: filepath.Join(t.TempDir(), "ledger.db"), now: time.Unix(1_800_000_000, 0), party: "acme"}
 	empty, err := emptyLedger()
 	must(t, err)
 	must(t, os.WriteFile(d.path, empty, 0o600))
@@ -124,10 +126,17 @@ func (d *desk) decide(filed ledger.Filed, verdict ledger.Verdict) ledger.Decided
 	return out
 }
 
+// filing is what the desk files for its counterparty.
+func (d *desk) filing(text string) ledger.Filing {
+	f := filing(text)
+	f.Counterparty = d.party
+	return f
+}
+
 // approved files and approves a text.
 func (d *desk) approved(text string) ledger.Decided {
 	d.t.Helper()
-	return d.decide(d.file(filing(text)), ledger.Approve)
+	return d.decide(d.file(d.filing(text)), ledger.Approve)
 }
 
 func (d *desk) claim(v ledger.Decided) ledger.Claim {
@@ -169,14 +178,18 @@ func (d *desk) show(id int64) ledger.Shown {
 	return s
 }
 
-// plain is a connection with nothing set: no foreign keys, no recursive triggers, as any other program would open it.
+// plain is a pool of connections with nothing set: no foreign keys, no recursive triggers, as any other program would open it.
 func (d *desk) plain() *sql.DB {
 	d.t.Helper()
+	if d.raw != nil {
+		return d.raw
+	}
 	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: d.path}).EscapedPath()+"?mode=rw&_pragma=busy_timeout(5000)")
 	if err != nil {
 		d.t.Fatal(err)
 	}
 	d.t.Cleanup(func() { db.Close() })
+	d.raw = db
 	return db
 }
 

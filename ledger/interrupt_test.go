@@ -128,15 +128,15 @@ func TestAnEndedContextStartsNothing(t *testing.T) {
 func TestAnInterruptedReadLeavesThePoolWhole(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	d := newDesk(t)
-	for i := range 20 {
+	for i := range 5 {
 		f := filing("one")
 		f.Counterparty = fmt.Sprintf("c%d", i)
 		d.file(f)
 	}
-	for range 200 {
+	for range 60 {
 		within(t, random, func(ctx context.Context) error { return second(d.Check(ctx)) })
 		waiting, err := d.Waiting(t.Context(), ledger.ListFilter{})
-		if err != nil || len(waiting) != 20 {
+		if err != nil || len(waiting) != 5 {
 			t.Fatalf("%d wait, %v", len(waiting), err)
 		}
 	}

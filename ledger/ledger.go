@@ -35,6 +35,7 @@ type Ledger struct {
 	path        string
 	id          string
 	write, read *sql.DB
+	compiled    *compiled
 	opts        Options
 }
 
@@ -76,6 +77,7 @@ func (l *Ledger) connect(ctx context.Context) (err error) {
 	if l.write, err = schema.Connect(l.path, schema.Write, l.opts.BusyTimeout); err != nil {
 		return err
 	}
+	l.compiled = newCompiled(l.write)
 	if l.read, err = schema.Connect(l.path, schema.Read, l.opts.BusyTimeout); err != nil {
 		return err
 	}

@@ -54,6 +54,7 @@ func TestAFirstDestinationIsMarkedUntilItWasApproved(t *testing.T) {
 }
 
 func TestHiddenTextIsMarkedWithItsCounts(t *testing.T) {
+	d := newDesk(t)
 	for name, change := range map[string]func(f *ledger.Filing){
 		"zero-width space in a price": func(f *ledger.Filing) { f.Text = "pay 9\u200b00" },
 		"right-to-left override":      func(f *ledger.Filing) { f.Text = "see https://example.com/\u202egpj.exe" },
@@ -64,24 +65,24 @@ func TestHiddenTextIsMarkedWithItsCounts(t *testing.T) {
 		"in the subject":              func(f *ledger.Filing) { f.Subject = "Off\u200ber" },
 		"in the counterparty":         func(f *ledger.Filing) { f.Counterparty = "ac\u200bme" },
 	} {
-		t.Run(name, func(t *testing.T) {
-			d := newDesk(t)
-			f := filing("hello")
-			change(&f)
-			filed := d.file(f)
-			if len(marked(filed, "HIDDEN TEXT: ")) != 1 || !strings.ContainsAny(filed.Markers[0], "0123456789") {
-				t.Errorf("%q", filed.Markers)
-			}
-			if s := d.show(filed.ObligationID); !strings.HasPrefix(s.Context, filed.Markers[0]) {
-				t.Errorf("the context is %q", s.Context)
-			}
-			if p := d.begin(d.claim(d.decide(filed, ledger.Approve))); p.Text != f.Text {
-				t.Errorf("it is sent as %q", p.Text)
-			}
-		})
+		f := filing("hello")
+		f.Counterparty = name
+		change(&f)
+		filed := d.file(f)
+		if len(marked(filed, "HIDDEN TEXT: ")) != 1 || !strings.ContainsAny(filed.Markers[0], "0123456789") {
+			t.Errorf("%s: %q", name, filed.Markers)
+		}
+		if s := d.show(filed.ObligationID); !strings.HasPrefix(s.Context, filed.Markers[0]) {
+			t.Errorf("%s: the context is %q", name, s.Context)
+		}
+		if p := d.begin(d.claim(d.decide(filed, ledger.Approve))); p.Text != f.Text {
+			t.Errorf("%s: it is sent as %q", name, p.Text)
+		}
 	}
 	for _, honest := range []string{"שלום עולם", "مرحبا بالعالم", "👩\u200d🚀 🏴󠁧󠁢󠁥󠁮󠁧󠁿 ❤️", "کتاب\u200cها"} {
-		if filed := newDesk(t).file(filing(honest)); len(marked(filed, "HIDDEN TEXT")) != 0 {
+		f := filing(honest)
+		f.Channel = "honest@acme.example"
+		if filed := d.file(f); len(marked(filed, "HIDDEN TEXT")) != 0 {
 			t.Errorf("%q: %q", honest, filed.Markers)
 		}
 	}

@@ -121,7 +121,8 @@ func (m *model) begin(now time.Time, c ledger.Claim) mAnswer {
 	m.event("dispatching", d.obligation, d.id)
 	f := d.filing
 	want := ledger.Payload{ObligationID: d.obligation, DecisionID: d.id, Counterparty: f.Counterparty, Platform: f.Platform, Channel: f.Channel,
-		Thread: f.Thread, Subject: f.Subject, Text: f.Text, TextSHA256: f.hash, EnvelopeSHA256: f.envelope, Operator: d.operator, BegunAt: now.Truncate(time.Microsecond)}
+		Thread: f.Thread, Subject: f.Subject, Text: f.Text, TextSHA256: f.hash, EnvelopeSHA256: f.envelope, Operator: d.operator,
+		BegunAt: now.Truncate(time.Microsecond)}
 	return mAnswer{accept: func(got any) error {
 		p := got.(ledger.Payload)
 		d.claim.key, p.Key = p.Key, ""

@@ -29,7 +29,10 @@ func (w *world) wayOut(o *mObligation) (s mStep, finished bool) {
 	w.focus = o.id
 	defer func() { w.focus = 0 }()
 	pick := func(ops []mOperation, name string) mStep { return named(ops, name).draw(w, true) }
-	d := m0(w.m.holding(o))
+	var claim ledger.ClaimState
+	if d := w.m.holding(o); d != nil {
+		claim = d.claim.state
+	}
 	switch {
 	case o.status == ledger.StatusOpen:
 		return pick(operatorOperations(), "CloseByHand"), false
@@ -37,11 +40,11 @@ func (w *world) wayOut(o *mObligation) (s mStep, finished bool) {
 		return pick(decidingOperations(), "Approve"), false
 	case drafted(w.m, o):
 		return pick(decidingOperations(), "Reject"), false
-	case d.claim.state == ledger.ClaimClaimed:
+	case claim == ledger.ClaimClaimed:
 		return pick(recoveryOperations(), "Adopt"), false
-	case d.claim.state == ledger.ClaimDispatching:
+	case claim == ledger.ClaimDispatching:
 		return pick(recoveryOperations(), "MarkDead"), false
-	case d.claim.state == ledger.ClaimUnknown:
+	case claim == ledger.ClaimUnknown:
 		return pick(operatorOperations(), "Reconcile"), false
 	case o.status == ledger.StatusApproved && w.m.expired(w.seat().now, w.m.standing(o)) != nil:
 		return pick(decidingOperations(), "Revoke"), false
@@ -49,14 +52,6 @@ func (w *world) wayOut(o *mObligation) (s mStep, finished bool) {
 		return pick(workerOperations(), "Claim"), false
 	}
 	return mStep{}, true
-}
-
-// m0 is the decision, or one whose claim is in no state.
-func m0(d *mDecision) *mDecision {
-	if d == nil {
-		return &mDecision{claim: &mClaim{}}
-	}
-	return d
 }
 
 // race takes three steps at once, on both seats. They must end as they would have one after the other, in some order.

@@ -42,7 +42,8 @@ const mStates = `
 		CASE o.status WHEN 'drafted' THEN ' until ' || coalesce(d.auto_send_after, 0) ELSE '' END
 		FROM obligation_drafts d JOIN obligations o ON o.id = d.obligation_id
 	UNION ALL SELECT 'filing ' || obligation_id || ' at ' || epoch || ' by ' || agent || ' ' || envelope_sha256 FROM filings
-	UNION ALL SELECT 'decision ' || id || ' ' || decision || ' ' || obligation_id || ' by ' || operator || ' at ' || draft_updated_ts || ' on ' || decided_ts FROM obligation_decisions
+	UNION ALL SELECT 'decision ' || id || ' ' || decision || ' ' || obligation_id || ' by ' || operator || ' at ' || draft_updated_ts ||
+		' on ' || decided_ts FROM obligation_decisions
 	UNION ALL SELECT 'snapshot ' || decision_id || ' ' || draft_epoch || ' ' || draft_sha256 || ' ' || draft_text FROM obligation_approval_snapshots
 	UNION ALL SELECT 'envelope ' || decision_id || ' ' || envelope_sha256 FROM approval_envelopes
 	UNION ALL SELECT 'voided ' || decision_id || ' ' || kind || ' by ' || actor FROM voided_approvals
@@ -63,7 +64,8 @@ const mBroken = `
 	UNION ALL SELECT 'decision ' || decision_id || ' began dispatch ' || count(*) || ' times' FROM audit_log
 		WHERE event = 'dispatching' GROUP BY decision_id HAVING count(*) > 1
 	UNION ALL SELECT 'a claim went on without its begin: decision ' || decision_id FROM obligation_delivery_claims c
-		WHERE state IN ('dispatching', 'delivered', 'unknown') AND NOT EXISTS (SELECT 1 FROM audit_log a WHERE a.decision_id = c.decision_id AND a.event = 'dispatching')
+		WHERE state IN ('dispatching', 'delivered', 'unknown')
+			AND NOT EXISTS (SELECT 1 FROM audit_log a WHERE a.decision_id = c.decision_id AND a.event = 'dispatching')
 	UNION ALL SELECT 'obligation ' || id || ' is ' || status || ', and receipt and claim say otherwise' FROM obligations o
 		WHERE (status = 'sent') <> EXISTS (SELECT 1 FROM obligation_deliveries d WHERE d.obligation_id = o.id AND d.kind = 'draft_sent')
 			OR (status = 'sent') <> EXISTS (SELECT 1 FROM obligation_delivery_claims c WHERE c.obligation_id = o.id AND c.state = 'delivered')
@@ -80,7 +82,8 @@ const mBroken = `
 				AND NOT EXISTS (SELECT 1 FROM voided_approvals v WHERE v.decision_id = s.decision_id)
 				AND NOT EXISTS (SELECT 1 FROM obligation_delivery_claims c WHERE c.decision_id = s.decision_id))
 	UNION ALL SELECT 'obligation ' || id || ' is held and ' || status FROM obligations o
-		WHERE status <> 'approved' AND EXISTS (SELECT 1 FROM obligation_delivery_claims c WHERE c.obligation_id = o.id AND c.state IN ('claimed', 'dispatching', 'unknown'))
+		WHERE status <> 'approved' AND EXISTS (SELECT 1 FROM obligation_delivery_claims c
+			WHERE c.obligation_id = o.id AND c.state IN ('claimed', 'dispatching', 'unknown'))
 	UNION ALL SELECT 'a claim on a voided approval: decision ' || c.decision_id FROM obligation_delivery_claims c
 		JOIN voided_approvals v ON v.decision_id = c.decision_id WHERE c.state <> 'cancelled'
 	UNION ALL SELECT 'the audit log has a gap' WHERE (SELECT count(*) FROM audit_log) <> (SELECT coalesce(max(id), 0) FROM audit_log)`
@@ -110,7 +113,8 @@ func (w *world) look() *rawSide {
 		return s
 	}
 	r := &rawSide{db: db, states: prepare(mStates), broken: prepare(mBroken), moved: prepare(mMoved),
-		log:     prepare(`SELECT event || ' obligation ' || coalesce(obligation_id, 0) || ' decision ' || coalesce(decision_id, 0), id FROM audit_log WHERE id > $1 ORDER BY id`),
+		log: prepare(`SELECT event || ' obligation ' || coalesce(obligation_id, 0) || ' decision ' || coalesce(decision_id, 0), id
+			FROM audit_log WHERE id > $1 ORDER BY id`),
 		history: map[string]*sql.Stmt{}, sums: map[string]prefix{}, claims: map[int64]rawClaim{}, epochs: map[int64]rawObligation{}}
 	for _, table := range histories {
 		r.history[table] = prepare(`SELECT * FROM ` + table + ` ORDER BY 1`)

@@ -13,9 +13,14 @@ import (
 // mStep is one call, and what the contract says about it.
 type mStep struct {
 	name, what string
-	call       func(ctx context.Context, l *ledger.Ledger) (any, error)
-	rule       func(m *model, now time.Time) mAnswer
+	call       mCall
+	rule       mRule
 }
+
+type (
+	mCall func(ctx context.Context, l *ledger.Ledger) (any, error)
+	mRule func(m *model, now time.Time) mAnswer
+)
 
 // mOperation draws steps. Most of them are lawful, since a random call is nearly always refused; the others are anything.
 type mOperation struct {
@@ -50,8 +55,9 @@ func drawFiling(w *world, lawful bool) ledger.Filing {
 	if free := slices.DeleteFunc(slices.Clone(mPairs), w.m.pairHeld); lawful && len(free) > 0 {
 		pairs = free
 	}
-	if again := slices.DeleteFunc(slices.Clone(pairs), func(p [2]string) bool { return !w.m.pairSettled(p) }); len(again) > 0 && !w.oneIn(3, "any pair") {
-		pairs = again
+	settled := slices.DeleteFunc(slices.Clone(pairs), func(p [2]string) bool { return !w.m.pairSettled(p) })
+	if len(settled) > 0 && !w.oneIn(3, "any pair") {
+		pairs = settled
 	}
 	pair := choose(w, "pair", pairs)
 	f := ledger.Filing{Counterparty: pair[0], Channel: pair[1], Platform: choose(w, "platform", mPlatforms), Agent: choose(w, "agent", mAgents),
@@ -214,49 +220,6 @@ func obligations(kind func(*model, *mObligation) bool) func(*world) bool {
 	}
 }
 
-// approverOf returns an operator who may decide the obligation.
-func (w *world) approverOf(o *mObligation) operator.Operator {
-	may := slices.DeleteFunc(slices.Clone(w.operators), func(op operator.Operator) bool {
-		return op.ID() == o.newest().Agent || op.ID() == o.newest().User
-	})
-	if len(may) == 0 {
-		return w.operators[0]
-	}
-	return choose(w, "operator", may)
-}
-
-// filerOf returns the operator whose own draft it is, if it is one's.
-func (w *world) filerOf(o *mObligation) operator.Operator {
-	for _, op := range w.operators {
-		if op.ID() == o.newest().Agent || op.ID() == o.newest().User {
-			return op
-		}
-	}
-	return w.operators[0]
-}
-
-// wrong draws which one of n things is wrong with a step that is not lawful, from 1; 0 is nothing.
-func (w *world) wrong(lawful bool, n int) int {
-	if lawful {
-		return 0
-	}
-	return w.upTo(n, "wrong") + 1
-}
-
-func (w *world) operator(lawful bool) operator.Operator {
-	if !lawful {
-		return operator.Operator{}
-	}
-	return choose(w, "operator", w.operators)
-}
-
-func (w *world) reason(lawful bool) string {
-	if !lawful {
-		return " \n"
-	}
-	return choose(w, "reason", mReasons)
-}
-
 // approvable excludes a draft that both operators filed, one as its agent, one as its user: it waits for a third one.
 func (w *world) approvable(m *model, o *mObligation) bool {
 	f := o.newest()
@@ -307,15 +270,6 @@ func (m *model) named() (decisions, revocations []*mDecision) {
 	return decisions, revocations
 }
 
-func (w *world) operatorNamed(id string) operator.Operator {
-	for _, op := range w.operators {
-		if op.ID() == id {
-			return op
-		}
-	}
-	return operator.Operator{}
-}
-
 func decidingOperations() []mOperation {
 	verdict := func(name string, v ledger.Verdict) func(*world, bool) mStep {
 		return func(w *world, lawful bool) mStep { return decideStep(name, drawDecision(w, v, lawful)) }
@@ -329,7 +283,8 @@ func decidingOperations() []mOperation {
 				old := choose(w, "repeated", decisions)
 				d.Nonce = old.nonce
 				if lawful {
-					d = ledger.Decision{ObligationID: old.obligation, Epoch: old.epoch, Verdict: old.verdict, Operator: w.operatorNamed(old.operator), Reason: old.reason, Nonce: old.nonce}
+					d = ledger.Decision{ObligationID: old.obligation, Epoch: old.epoch, Verdict: old.verdict, Operator: w.operatorNamed(old.operator),
+						Reason: old.reason, Nonce: old.nonce}
 				} else if len(revocations) > 0 && w.oneIn(2, "of a revocation") {
 					d.Nonce = choose(w, "revocation", revocations).voided.nonce
 				}
@@ -338,21 +293,25 @@ func decidingOperations() []mOperation {
 		}},
 		{"Revoke", 2, obligations(revocable), func(w *world, lawful bool) mStep {
 			wrong := w.wrong(lawful, 3)
-			r := ledger.Revocation{ObligationID: w.obligation(wrong != 1, revocable), Operator: w.operator(wrong != 2), Reason: w.reason(wrong != 3), Reject: w.oneIn(3, "reject")}
+			r := ledger.Revocation{ObligationID: w.obligation(wrong != 1, revocable), Operator: w.operator(wrong != 2),
+				Reason: w.reason(wrong != 3), Reject: w.oneIn(3, "reject")}
 			if w.oneIn(2, "nonce") {
 				r.Nonce = fmt.Sprintf("n%d", len(w.m.events))
 			}
 			return revokeStep("Revoke", r)
 		}},
 		{"RevokeAgain", 1, func(w *world) bool { _, r := w.m.named(); return len(r) > 0 }, func(w *world, lawful bool) mStep {
-			r := ledger.Revocation{ObligationID: w.obligation(true, revocable), Operator: choose(w, "operator", w.operators), Reason: w.reason(true), Reject: w.oneIn(2, "reject")}
+			r := ledger.Revocation{ObligationID: w.obligation(true, revocable), Operator: w.operator(true), Reason: w.reason(true), Reject: w.oneIn(2, "reject")}
 			decisions, revocations := w.m.named()
 			if len(revocations) > 0 {
-				old := choose(w, "repeated", revocations)
-				if r.Nonce = old.voided.nonce; lawful {
-					r = ledger.Revocation{ObligationID: old.obligation, Operator: w.operatorNamed(old.voided.actor), Reason: old.voided.reason, Reject: old.voided.reject, Nonce: old.voided.nonce}
+				d := choose(w, "repeated", revocations)
+				same := ledger.Revocation{ObligationID: d.obligation, Operator: w.operatorNamed(d.voided.actor), Reason: d.voided.reason,
+					Reject: d.voided.reject, Nonce: d.voided.nonce}
+				if r.Nonce = same.Nonce; lawful {
+					r = same
 				} else if w.oneIn(2, "only the verdict differs") {
-					r = ledger.Revocation{ObligationID: old.obligation, Operator: w.operatorNamed(old.voided.actor), Reason: old.voided.reason, Reject: !old.voided.reject, Nonce: old.voided.nonce}
+					r = same
+					r.Reject = !r.Reject
 				}
 			}
 			if len(decisions) > 0 && !lawful && w.oneIn(3, "of a decision") {

@@ -39,27 +39,32 @@ func unsettled(m *model, o *mObligation) bool {
 
 func operatorOperations() []mOperation {
 	return []mOperation{
-		byOperator("Steer", 1, drafted, func(ctx context.Context, l *ledger.Ledger, op operator.Operator, id int64, why string) (any, error) {
-			return l.Steer(ctx, op, id, why)
-		}, func(m *model, now time.Time, op operator.Operator, id int64, why string) mAnswer {
-			return m.steer(op, id, why)
-		}),
-		byOperator("CloseByHand", 1, closable, func(ctx context.Context, l *ledger.Ledger, op operator.Operator, id int64, why string) (any, error) {
-			return l.CloseByHand(ctx, op, id, why)
-		}, (*model).closeByHand),
-		byOperator("CancelByOperator", 2, claimIs(ledger.ClaimClaimed), func(ctx context.Context, l *ledger.Ledger, op operator.Operator, id int64, why string) (any, error) {
-			return l.CancelByOperator(ctx, op, id, why)
-		}, (*model).cancelByOperator),
-		byOperator("Reconcile", 2, claimIs(ledger.ClaimUnknown), func(ctx context.Context, l *ledger.Ledger, op operator.Operator, id int64, why string) (any, error) {
-			return l.Reconcile(ctx, op, id, "seen "+why, why)
-		}, func(m *model, now time.Time, op operator.Operator, id int64, why string) mAnswer {
-			return m.reconcile(now, op, id, "seen "+why, why)
-		}),
-		byOperator("Settle", 8, unsettled, func(ctx context.Context, l *ledger.Ledger, op operator.Operator, id int64, why string) (any, error) {
-			return l.Settle(ctx, op, id, why)
-		}, func(m *model, now time.Time, op operator.Operator, id int64, why string) mAnswer {
-			return m.settle(op, id, why)
-		}),
+		byOperator("Steer", 1, drafted,
+			func(ctx context.Context, l *ledger.Ledger, op operator.Operator, id int64, why string) (any, error) {
+				return l.Steer(ctx, op, id, why)
+			}, func(m *model, now time.Time, op operator.Operator, id int64, why string) mAnswer {
+				return m.steer(op, id, why)
+			}),
+		byOperator("CloseByHand", 1, closable,
+			func(ctx context.Context, l *ledger.Ledger, op operator.Operator, id int64, why string) (any, error) {
+				return l.CloseByHand(ctx, op, id, why)
+			}, (*model).closeByHand),
+		byOperator("CancelByOperator", 2, claimIs(ledger.ClaimClaimed),
+			func(ctx context.Context, l *ledger.Ledger, op operator.Operator, id int64, why string) (any, error) {
+				return l.CancelByOperator(ctx, op, id, why)
+			}, (*model).cancelByOperator),
+		byOperator("Reconcile", 2, claimIs(ledger.ClaimUnknown),
+			func(ctx context.Context, l *ledger.Ledger, op operator.Operator, id int64, why string) (any, error) {
+				return l.Reconcile(ctx, op, id, "seen "+why, why)
+			}, func(m *model, now time.Time, op operator.Operator, id int64, why string) mAnswer {
+				return m.reconcile(now, op, id, "seen "+why, why)
+			}),
+		byOperator("Settle", 8, unsettled,
+			func(ctx context.Context, l *ledger.Ledger, op operator.Operator, id int64, why string) (any, error) {
+				return l.Settle(ctx, op, id, why)
+			}, func(m *model, now time.Time, op operator.Operator, id int64, why string) mAnswer {
+				return m.settle(op, id, why)
+			}),
 		{"DeclareDead", 1, nil, func(w *world, lawful bool) mStep {
 			wrong := w.wrong(lawful, 2)
 			op, worker := w.operator(wrong != 1), "w1"
@@ -128,7 +133,7 @@ func (w *world) claimHeld(lawful bool, state ledger.ClaimState) ledger.Claim {
 
 // byHolder is a step that a claim's holder takes.
 func byHolder(name string, weight int, state ledger.ClaimState,
-	draw func(w *world, lawful bool, c ledger.Claim) (what string, call func(context.Context, *ledger.Ledger) (any, error), rule func(*model, time.Time) mAnswer)) mOperation {
+	draw func(w *world, lawful bool, c ledger.Claim) (what string, call mCall, rule mRule)) mOperation {
 	return mOperation{name, weight, holders(state), func(w *world, lawful bool) mStep {
 		held := lawful || !w.oneIn(4, "only the rest is wrong")
 		c := w.claimHeld(lawful || !held, state)
@@ -145,8 +150,8 @@ func drawReceipt(w *world, lawful bool) ledger.Receipt {
 	return r
 }
 
-func complete(again bool) func(*world, bool, ledger.Claim) (string, func(context.Context, *ledger.Ledger) (any, error), func(*model, time.Time) mAnswer) {
-	return func(w *world, lawful bool, c ledger.Claim) (string, func(context.Context, *ledger.Ledger) (any, error), func(*model, time.Time) mAnswer) {
+func complete(again bool) func(*world, bool, ledger.Claim) (string, mCall, mRule) {
+	return func(w *world, lawful bool, c ledger.Claim) (string, mCall, mRule) {
 		r := drawReceipt(w, lawful)
 		if d := w.m.decision(c.DecisionID); again && lawful && d != nil && d.claim != nil {
 			r.Coordinate = d.claim.coordinate
@@ -156,7 +161,7 @@ func complete(again bool) func(*world, bool, ledger.Claim) (string, func(context
 	}
 }
 
-func markUnknown(w *world, _ bool, c ledger.Claim) (string, func(context.Context, *ledger.Ledger) (any, error), func(*model, time.Time) mAnswer) {
+func markUnknown(w *world, _ bool, c ledger.Claim) (string, mCall, mRule) {
 	f := ledger.Failure{Outcome: choose(w, "outcome", mOutcomes), Stage: "data", Code: "451", Detail: choose(w, "detail", mWords)}
 	return fmt.Sprintf("%+v", f), func(ctx context.Context, l *ledger.Ledger) (any, error) { return none(l.MarkUnknown(ctx, c, f)) },
 		func(m *model, now time.Time) mAnswer { return m.markUnknown(now, c, f) }
@@ -170,7 +175,7 @@ func workerOperations() []mOperation {
 				return l.Claim(ctx, id, worker)
 			}, func(m *model, now time.Time) mAnswer { return m.claim(now, id, worker) }}
 		}},
-		byHolder("BeginDispatch", 12, ledger.ClaimClaimed, func(w *world, _ bool, c ledger.Claim) (string, func(context.Context, *ledger.Ledger) (any, error), func(*model, time.Time) mAnswer) {
+		byHolder("BeginDispatch", 12, ledger.ClaimClaimed, func(w *world, _ bool, c ledger.Claim) (string, mCall, mRule) {
 			return "", func(ctx context.Context, l *ledger.Ledger) (any, error) { return l.BeginDispatch(ctx, c) },
 				func(m *model, now time.Time) mAnswer { return m.begin(now, c) }
 		}),
@@ -178,7 +183,7 @@ func workerOperations() []mOperation {
 		byHolder("CompleteAgain", 1, ledger.ClaimDelivered, complete(true)),
 		byHolder("MarkUnknown", 8, ledger.ClaimDispatching, markUnknown),
 		byHolder("MarkUnknownAgain", 2, ledger.ClaimUnknown, markUnknown),
-		byHolder("Cancel", 2, ledger.ClaimClaimed, func(w *world, _ bool, c ledger.Claim) (string, func(context.Context, *ledger.Ledger) (any, error), func(*model, time.Time) mAnswer) {
+		byHolder("Cancel", 2, ledger.ClaimClaimed, func(w *world, _ bool, c ledger.Claim) (string, mCall, mRule) {
 			why := choose(w, "reason", mWords)
 			return fmt.Sprintf("%q", why), func(ctx context.Context, l *ledger.Ledger) (any, error) { return none(l.Cancel(ctx, c, why)) },
 				func(m *model, now time.Time) mAnswer { return m.cancel(now, c, why) }

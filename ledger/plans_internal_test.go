@@ -77,6 +77,7 @@ func TestNoStepReadsTheHistory(t *testing.T) {
 	}
 	spy := &recorder{Connector: base, seen: map[string][]any{}}
 	l.read, l.write = sql.OpenDB(spy), sql.OpenDB(spy)
+	l.compiled = newCompiled(l.write)
 	for _, db := range []*sql.DB{l.read, l.write} {
 		db.SetMaxOpenConns(1)
 		defer db.Close()

@@ -1,10 +1,12 @@
 package ledger_test
 
 import (
+	"database/sql"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"countersign/ledger"
 )
@@ -15,28 +17,45 @@ func (d *desk) tamper(statements ...string) {
 	tx, err := d.plain().Begin()
 	must(d.t, err)
 	defer tx.Rollback()
+	guards := guardsOf(d.t, tx)
+	for name := range guards {
+		must(d.t, second(tx.Exec("DROP TRIGGER "+name)))
+	}
+	for _, statement := range statements {
+		must(d.t, second(tx.Exec(statement)))
+	}
+	for _, text := range guards {
+		must(d.t, second(tx.Exec(text)))
+	}
+	must(d.t, tx.Commit())
+}
+
+func guardsOf(t testing.TB, tx *sql.Tx) map[string]string {
+	t.Helper()
 	rows, err := tx.Query(`SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'`)
-	must(d.t, err)
+	must(t, err)
+	defer rows.Close()
 	guards := map[string]string{}
 	for rows.Next() {
 		var name, text string
-		must(d.t, rows.Scan(&name, &text))
+		must(t, rows.Scan(&name, &text))
 		guards[name] = text
 	}
-	must(d.t, rows.Err())
-	for name := range guards {
-		_, err = tx.Exec("DROP TRIGGER " + name)
-		must(d.t, err)
-	}
+	must(t, rows.Err())
+	return guards
+}
+
+// of narrows statements on whole tables to the rows of one obligation.
+func of(id int64, statements []string) []string {
+	var out []string
 	for _, statement := range statements {
-		_, err = tx.Exec(statement)
-		must(d.t, err)
+		key := "obligation_id"
+		if strings.HasPrefix(statement, "UPDATE obligations ") {
+			key = "id"
+		}
+		out = append(out, fmt.Sprintf("%s WHERE %s = %d", statement, key, id))
 	}
-	for _, text := range guards {
-		_, err = tx.Exec(text)
-		must(d.t, err)
-	}
-	must(d.t, tx.Commit())
+	return out
 }
 
 // everywhere sets a column of each of the tables that hold a part of the one approval in the ledger.
@@ -74,9 +93,9 @@ func tampered() map[string][]string {
 			"filings": "channel = 'x'", "approval_envelopes": "channel = 'x'", "obligations": "channel = 'x'"}),
 		"thread everywhere": everywhere(map[string]string{"obligation_drafts": "origin_thread = 'x'", "obligation_approval_snapshots": "origin_thread = 'x'",
 			"filings": "thread = 'x'", "approval_envelopes": "thread = 'x'"}),
-		"no snapshot":   {`DELETE FROM approval_envelopes`, `DELETE FROM obligation_approval_snapshots`},
-		"no envelope":   {`DELETE FROM approval_envelopes`},
-		"another draft": {`DELETE FROM obligation_drafts`},
+		"no snapshot": {`DELETE FROM approval_envelopes`, `DELETE FROM obligation_approval_snapshots`},
+		"no envelope": {`DELETE FROM approval_envelopes`},
+		"no draft":    {`DELETE FROM obligation_drafts`},
 	}
 	for _, status := range []string{"open", "drafted", "rejected", "sent", "closed"} {
 		out["status "+status] = []string{fmt.Sprintf(`UPDATE obligations SET status = '%s'`, status)}
@@ -96,12 +115,10 @@ func tampered() map[string][]string {
 }
 
 // refusal fails the test unless err is one of the typed answers to an approval that doesn't hold any more.
-func refusal(t *testing.T, err error) {
+func refusal(t *testing.T, name string, err error) {
 	t.Helper()
-	switch {
-	case is[*ledger.MismatchError](err), is[*ledger.StaleEpochError](err):
-	default:
-		t.Fatalf("got %v, want a typed refusal", err)
+	if !is[*ledger.MismatchError](err) && !is[*ledger.StaleEpochError](err) {
+		t.Fatalf("%s: got %v, want a typed refusal", name, err)
 	}
 }
 
@@ -111,75 +128,80 @@ func is[T error](err error) bool {
 }
 
 func TestAChangedApprovalCantBeClaimed(t *testing.T) {
+	d := newDesk(t)
+	var changes []string
+	approvals := map[string]ledger.Decided{}
 	for name, statements := range tampered() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			d := newDesk(t)
-			v := d.approved("one")
-			d.tamper(statements...)
-			_, err := d.Claim(t.Context(), v.DecisionID, "w1")
-			refusal(t, err)
-			if n := d.count(`SELECT count(*) FROM obligation_delivery_claims`); n != 0 {
-				t.Errorf("%d claims were made", n)
-			}
-			if n := d.count(`SELECT count(*) FROM audit_log WHERE event = 'refused' AND obligation_id = $1 AND decision_id = $2`, v.ObligationID, v.DecisionID); n != 1 {
-				t.Errorf("%d refusals were recorded, want 1", n)
-			}
-			d.noDeadEnd(v.ObligationID)
-		})
+		d.party = name
+		approvals[name] = d.approved("one")
+		changes = append(changes, of(approvals[name].ObligationID, statements)...)
 	}
+	d.tamper(changes...)
+	for name, v := range approvals {
+		d.party = name
+		_, err := d.Claim(t.Context(), v.DecisionID, "w1")
+		refusal(t, name, err)
+		if n := d.count(`SELECT count(*) FROM obligation_delivery_claims`); n != 0 {
+			t.Errorf("%s: %d claims were made", name, n)
+		}
+		if n := d.count(`SELECT count(*) FROM audit_log WHERE event = 'refused' AND obligation_id = $1 AND decision_id = $2`, v.ObligationID, v.DecisionID); n != 1 {
+			t.Errorf("%s: %d refusals were recorded, want 1", name, n)
+		}
+		d.noDeadEnd(name, v.ObligationID)
+	}
+	d.opensAgain()
 }
 
 func TestAChangedApprovalCantBeginDispatch(t *testing.T) {
+	d := newDesk(t)
+	var changes []string
+	claims := map[string]ledger.Claim{}
 	for name, statements := range tampered() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			d := newDesk(t)
-			v := d.approved("one")
-			c := d.claim(v)
-			d.tamper(statements...)
-			payload, err := d.BeginDispatch(t.Context(), c)
-			refusal(t, err)
-			if payload != (ledger.Payload{}) {
-				t.Errorf("a payload came out: %+v", payload)
-			}
-			if n := d.count(`SELECT count(*) FROM obligation_delivery_claims WHERE state = 'cancelled'`); n != 1 {
-				t.Errorf("the claim was not given up")
-			}
-			if n := d.count(`SELECT count(*) FROM voided_approvals WHERE decision_id = $1 AND kind = 'cancelled' AND reason <> ''`, v.DecisionID); n != 1 {
-				t.Errorf("the reason was not stored")
-			}
-			_, err = d.BeginDispatch(t.Context(), c)
-			want[*ledger.LostClaimError](t, err)
-			d.noDeadEnd(v.ObligationID)
-		})
+		d.party = name
+		claims[name] = d.claim(d.approved("one"))
+		changes = append(changes, of(claims[name].ObligationID, statements)...)
 	}
+	d.tamper(changes...)
+	for name, c := range claims {
+		d.party = name
+		payload, err := d.BeginDispatch(t.Context(), c)
+		refusal(t, name, err)
+		if payload != (ledger.Payload{}) {
+			t.Errorf("%s: a payload came out: %+v", name, payload)
+		}
+		if n := d.count(`SELECT count(*) FROM obligation_delivery_claims WHERE decision_id = $1 AND state = 'cancelled'`, c.DecisionID); n != 1 {
+			t.Errorf("%s: the claim was not given up", name)
+		}
+		if n := d.count(`SELECT count(*) FROM voided_approvals WHERE decision_id = $1 AND kind = 'cancelled' AND reason <> ''`, c.DecisionID); n != 1 {
+			t.Errorf("%s: the reason was not stored", name)
+		}
+		_, err = d.BeginDispatch(t.Context(), c)
+		want[*ledger.LostClaimError](t, err)
+		d.noDeadEnd(name, c.ObligationID)
+	}
+	d.opensAgain()
 }
 
-// noDeadEnd fails the test unless the obligation can be finished, and its pair be filed for, by ordinary steps.
-func (d *desk) noDeadEnd(id int64) {
+// opensAgain fails the test unless all guards are in place.
+func (d *desk) opensAgain() {
 	d.t.Helper()
-	d.noDeadEndFor(id, filing("what comes after"))
+	must(d.t, d.open().Close())
 }
 
-func (d *desk) noDeadEndFor(id int64, next ledger.Filing) {
+// noDeadEnd fails the test unless the obligation is finished, or can be by an ordinary step, and its pair can be filed for.
+func (d *desk) noDeadEnd(name string, id int64) {
 	d.t.Helper()
-	d.tick(1e9)
+	d.tick(time.Second)
 	switch status := d.show(id).Status; status {
 	case ledger.StatusSent, ledger.StatusClosed, ledger.StatusRejected:
 	default:
 		if _, err := d.CloseByHand(d.t.Context(), d.anna, id, "by telephone"); err != nil {
-			d.t.Errorf("the obligation is %s and can't be closed: %v", status, err)
+			d.t.Errorf("%s: the obligation is %s and can't be closed: %v", name, status, err)
 		}
 	}
-	filed, err := d.File(d.t.Context(), d.clean(next), ledger.Gates{})
-	if err != nil {
-		d.t.Fatalf("the pair can't be filed for: %v", err)
+	if _, err := d.File(d.t.Context(), d.clean(d.filing("what comes after")), ledger.Gates{}); err != nil {
+		d.t.Errorf("%s: the pair can't be filed for: %v", name, err)
 	}
-	if got := d.decide(filed, ledger.Approve); got.Status != ledger.StatusApproved {
-		d.t.Errorf("the new draft can't be approved: %+v", got)
-	}
-	d.begin(d.claim(ledger.Decided{DecisionID: int64(d.count(`SELECT max(id) FROM obligation_decisions`))}))
 }
 
 // A changed row alone never helps anybody: the guards stop the change itself.
@@ -218,13 +240,13 @@ func TestAnApprovalTakenBackByRawSQLIsNotClaimed(t *testing.T) {
 			}
 			_, err = d.Claim(t.Context(), v.DecisionID, "w1")
 			if !is[*ledger.VoidedError](err) {
-				refusal(t, err)
+				refusal(t, name, err)
 			}
 			if d.show(v.ObligationID).Status == ledger.StatusApproved { // left half way, and an operator can end it
 				_, err = d.Revoke(t.Context(), ledger.Revocation{ObligationID: v.ObligationID, Operator: d.anna, Reason: "somebody meddled"})
 				must(t, err)
 			}
-			d.noDeadEnd(v.ObligationID)
+			d.noDeadEnd(name, v.ObligationID)
 		})
 	}
 }
@@ -239,5 +261,5 @@ func TestAWaitingObligationThatRawSQLMadeIsNoDeadEnd(t *testing.T) {
 	if !filed.Refiled || filed.ObligationID != 7 {
 		t.Errorf("%+v", filed)
 	}
-	d.noDeadEnd(7)
+	d.noDeadEnd("made by raw SQL", 7)
 }

@@ -15,7 +15,8 @@ import (
 // txn is one step's transaction. Its clock was read once.
 type txn struct {
 	*sql.Tx
-	sec, us int64 // Unix seconds and microseconds; what is compared with a stored time is max(now, stored)
+	compiled *compiled // nil: nothing is kept compiled
+	sec, us  int64     // Unix seconds and microseconds; what is compared with a stored time is max(now, stored)
 }
 
 type nestedKey struct{}
@@ -26,6 +27,7 @@ func (l *Ledger) inTx(ctx context.Context, work func(ctx context.Context, tx *tx
 	if ctx.Value(nestedKey{}) == l {
 		return ErrNestedTransaction
 	}
+	l.compiled.compile(ctx)
 	conn, err := l.write.Conn(ctx)
 	if err != nil {
 		return l.translate(err)
@@ -41,7 +43,7 @@ func (l *Ledger) inTx(ctx context.Context, work func(ctx context.Context, tx *tx
 	}
 	defer sqlTx.Rollback()
 	now := l.opts.Now()
-	t := &txn{Tx: sqlTx, sec: now.Unix(), us: now.UnixMicro()}
+	t := &txn{Tx: sqlTx, compiled: l.compiled, sec: now.Unix(), us: now.UnixMicro()}
 	if err := work(ctx, t); err != nil {
 		return l.translate(err)
 	}
