@@ -21,6 +21,7 @@ func (d *desk) sleeperIsRefused(c ledger.Claim) {
 }
 
 func TestASleeperWhoseClaimWasAdoptedCanDoNothing(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	v := d.approved("one")
 	asleep := d.claim(v)
@@ -40,6 +41,7 @@ func TestASleeperWhoseClaimWasAdoptedCanDoNothing(t *testing.T) {
 }
 
 func TestASleeperWhoseDispatchWasMarkedUnknownCanDoNothing(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	v := d.approved("one")
 	asleep := d.claim(v)
@@ -58,6 +60,7 @@ func TestASleeperWhoseDispatchWasMarkedUnknownCanDoNothing(t *testing.T) {
 
 // The very same worker under a fresh start: a later generation of its own claim fences the earlier one.
 func TestAWorkerThatAdoptsItsOwnClaimFencesItsEarlierSelf(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	v := d.approved("one")
 	before := d.claim(v)
@@ -68,6 +71,7 @@ func TestAWorkerThatAdoptsItsOwnClaimFencesItsEarlierSelf(t *testing.T) {
 }
 
 func TestOnlyWhatADeadWorkerLeftBehindIsTakenOver(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	v := d.approved("one")
 	_, err := d.Adopt(t.Context(), v.DecisionID, "w1", "w2")
@@ -85,6 +89,7 @@ func TestOnlyWhatADeadWorkerLeftBehindIsTakenOver(t *testing.T) {
 }
 
 func TestTwoAdoptersOneClaim(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	v := d.approved("one")
 	d.claim(v)
@@ -102,6 +107,7 @@ func TestTwoAdoptersOneClaim(t *testing.T) {
 }
 
 func TestAForgedClaimGrantsNothing(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	v := d.approved("one")
 	c := d.claim(v)
@@ -124,6 +130,7 @@ func TestAForgedClaimGrantsNothing(t *testing.T) {
 }
 
 func TestASpooledReceiptEndsWhatItsWorkerCouldNotRecord(t *testing.T) {
+	t.Parallel()
 	for state, reach := range map[ledger.ClaimState]func(d *desk, c ledger.Claim){
 		ledger.ClaimDispatching: func(*desk, ledger.Claim) {},
 		ledger.ClaimUnknown:     func(d *desk, c ledger.Claim) { must(d.t, d.MarkDead(d.t.Context(), c.DecisionID, "w1", "w2")) },
@@ -155,6 +162,7 @@ func TestASpooledReceiptEndsWhatItsWorkerCouldNotRecord(t *testing.T) {
 }
 
 func TestASpooledReceiptOfWhatNeverBeganIsRefused(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	v := d.approved("one")
 	r := ledger.Receipt{Coordinate: "<1@x>"}
@@ -168,6 +176,7 @@ func TestASpooledReceiptOfWhatNeverBeganIsRefused(t *testing.T) {
 
 // The token is a secret of its holder: no read gives it away, and the public name of a delivery does not either.
 func TestTheTokenIsNeverShown(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	v := d.approved("one")
 	c := d.claim(v)
@@ -185,6 +194,7 @@ func TestTheTokenIsNeverShown(t *testing.T) {
 }
 
 func TestWithoutATokenThereIsNoClaim(t *testing.T) {
+	t.Parallel()
 	broken := errors.New("no entropy")
 	d := newDesk(t, func(o *ledger.Options) { o.Token = func() (string, error) { return "", broken } })
 	filed := d.file(filing("one"))

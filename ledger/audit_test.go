@@ -106,6 +106,7 @@ func stepsOfAStory() map[string]struct {
 }
 
 func TestEveryStepWritesItsAuditRow(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t, twoHours)
 	for name, entry := range stepsOfAStory() {
 		d.party = name
@@ -138,6 +139,7 @@ func (d *desk) audit(f ledger.AuditFilter) []ledger.AuditEntry {
 
 // Step and audit row are one transaction: where the row can't be written, the step did not happen.
 func TestNoStepHappensWithoutItsAuditRow(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t, twoHours)
 	must(t, second(d.plain().Exec(`CREATE TABLE shut (why TEXT); CREATE TRIGGER no_audit BEFORE INSERT ON audit_log
 		WHEN EXISTS (SELECT 1 FROM shut) BEGIN SELECT RAISE(ABORT, 'the log is shut'); END`)))
@@ -182,6 +184,7 @@ func (d *desk) everything() string {
 }
 
 func TestARefusalIsRecordedAlthoughItsWorkWasRolledBack(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	v := d.approved("one")
 	c := d.claim(v)
@@ -230,6 +233,7 @@ func orZero(id *int64) int64 {
 
 // A worker comes every minute: the same refusal of the same approval is written down once, until something else happens to it.
 func TestTheSameRefusalOfAPassIsKeptOnce(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	v := d.unknown("one")
 	claim := func() {
@@ -252,6 +256,7 @@ func TestTheSameRefusalOfAPassIsKeptOnce(t *testing.T) {
 }
 
 func TestTheAuditLogIsFiltered(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	v := d.approved("one")
 	d.tick(time.Hour)

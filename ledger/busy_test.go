@@ -27,6 +27,7 @@ func (d *desk) hold() (release func()) {
 }
 
 func TestAStepWaitsForTheLockAndSucceeds(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t, func(o *ledger.Options) { o.BusyTimeout = time.Minute })
 	v := d.approved("one")
 	release := d.hold()
@@ -48,6 +49,7 @@ func TestAStepWaitsForTheLockAndSucceeds(t *testing.T) {
 }
 
 func TestAfterTheLimitAStepIsBusyAndChangedNothing(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t, func(o *ledger.Options) { o.BusyTimeout = 5 * time.Millisecond })
 	v := d.approved("one")
 	c := d.claim(v)
@@ -75,6 +77,7 @@ func TestAfterTheLimitAStepIsBusyAndChangedNothing(t *testing.T) {
 }
 
 func TestFourWritersAllGetTheirTurn(t *testing.T) {
+	t.Parallel()
 	const writers, each = 4, 25
 	d := newDesk(t, func(o *ledger.Options) { o.BusyTimeout = time.Minute })
 	var all sync.WaitGroup
@@ -105,6 +108,7 @@ func TestFourWritersAllGetTheirTurn(t *testing.T) {
 
 // One approval, many workers on connections of their own: one gets the permission, and it sends.
 func TestManyWorkersOneDispatch(t *testing.T) {
+	t.Parallel()
 	const workers = 6
 	d := newDesk(t, func(o *ledger.Options) { o.BusyTimeout = time.Minute })
 	v := d.approved("one")
@@ -139,6 +143,7 @@ func TestManyWorkersOneDispatch(t *testing.T) {
 
 // The same claim in two hands: one begin wins.
 func TestTwoBeginsOfOneClaim(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	c := d.claim(d.approved("one"))
 	results := make(chan error, 2)

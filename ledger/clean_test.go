@@ -1,6 +1,7 @@
 package ledger_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 // The first gate: what is refused, what is cleaned, and that nothing else is altered.
 
 func TestEmptyOversizedAndNotUTF8InputIsRefused(t *testing.T) {
+	t.Parallel()
 	limits := ledger.DefaultLimits()
 	for field, test := range map[string]struct {
 		set      func(f *ledger.Filing, value string)
@@ -60,6 +62,7 @@ func TestEmptyOversizedAndNotUTF8InputIsRefused(t *testing.T) {
 }
 
 func TestTheDefaultLimitsAreTheContracts(t *testing.T) {
+	t.Parallel()
 	want := ledger.Limits{Text: 40000, Subject: 300, Summary: 200, Context: 4000, Counterparty: 120, Channel: 500, Thread: 998, User: 120}
 	if got := ledger.DefaultLimits(); got != want {
 		t.Errorf("%+v", got)
@@ -67,7 +70,9 @@ func TestTheDefaultLimitsAreTheContracts(t *testing.T) {
 }
 
 func TestCleaningChangesControlsAndWhiteSpaceAndNothingElse(t *testing.T) {
-	for _, test := range []struct{ in, out string }{
+	t.Parallel()
+	d := newDesk(t)
+	for i, test := range []struct{ in, out string }{
 		{"ok\x00 and pay 900", "ok and pay 900"},
 		{"one\r\ntwo\rthree\n", "one\ntwo\nthree"},
 		{"\n\n  indented\n\n\nend\n\n", "  indented\n\n\nend"},
@@ -84,8 +89,8 @@ func TestCleaningChangesControlsAndWhiteSpaceAndNothingElse(t *testing.T) {
 		if got := draft.Filing().Text; got != test.out || draft.TextSHA256() != ledger.HashText(test.out) {
 			t.Errorf("%q became %q, want %q", test.in, got, test.out)
 		}
-		d := newDesk(t)
-		filed := d.file(filing(test.in))
+		d.party = fmt.Sprint("c", i)
+		filed := d.file(d.filing(test.in))
 		if filed.Cleaned != (test.in != test.out) {
 			t.Errorf("%q: cleaned is %v", test.in, filed.Cleaned)
 		}
@@ -100,6 +105,7 @@ func TestCleaningChangesControlsAndWhiteSpaceAndNothingElse(t *testing.T) {
 }
 
 func TestTwinsOfUnicodeHaveDifferentHashes(t *testing.T) {
+	t.Parallel()
 	one, err := ledger.Clean(filing("é"), ledger.DefaultLimits())
 	must(t, err)
 	two, err := ledger.Clean(filing("e\u0301"), ledger.DefaultLimits())
@@ -110,6 +116,7 @@ func TestTwinsOfUnicodeHaveDifferentHashes(t *testing.T) {
 }
 
 func TestLinesAreCollapsedAndDestinationsRefused(t *testing.T) {
+	t.Parallel()
 	draft, err := ledger.Clean(ledger.Filing{Counterparty: " acme \t ltd\r\n", Platform: "smtp", Channel: "a@b.example", Subject: "Hi\r\nBcc: all@example.com", User: "u\x00 1",
 		Summary: "a\nb", Text: "x", Agent: " quoter "}, ledger.DefaultLimits())
 	must(t, err)
@@ -134,6 +141,7 @@ func TestLinesAreCollapsedAndDestinationsRefused(t *testing.T) {
 }
 
 func TestPriorityAndNumbers(t *testing.T) {
+	t.Parallel()
 	draft, err := ledger.Clean(filing("x"), ledger.DefaultLimits())
 	must(t, err)
 	if draft.Filing().Priority != "P2" {
@@ -154,6 +162,7 @@ func TestPriorityAndNumbers(t *testing.T) {
 }
 
 func TestADraftThatWasNotCleanedIsRefused(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	_, err := d.File(t.Context(), ledger.Draft{}, ledger.Gates{})
 	want[*ledger.InputError](t, err)
@@ -163,6 +172,7 @@ func TestADraftThatWasNotCleanedIsRefused(t *testing.T) {
 }
 
 func TestASignalMustExist(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	f := filing("one")
 	f.Signal = 7
@@ -179,6 +189,7 @@ func TestASignalMustExist(t *testing.T) {
 }
 
 func TestTheSummaryHasTheHash(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	f := filing("one")
 	f.Summary = "offer for 12 pieces"
@@ -189,6 +200,7 @@ func TestTheSummaryHasTheHash(t *testing.T) {
 }
 
 func TestARefilingReplacesEverythingThatIsShown(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	first := filing("one")
 	first.Thread, first.User, first.Priority, first.AutoSendAfter, first.Context = "<t@x>", "u", "P0", 2_000_000_000, "because"

@@ -10,10 +10,10 @@ import (
 // Clocks that disagree, run back, or change with the season.
 
 // worker opens the same ledger with a clock that is off by so much.
-func (d *desk) worker(off time.Duration) *ledger.Ledger {
+func (d *desk) worker(off *time.Duration) *ledger.Ledger {
 	d.t.Helper()
 	own := d.opts
-	own.Now = func() time.Time { return d.now.Add(off) }
+	own.Now = func() time.Time { return d.now.Add(*off) }
 	l, err := ledger.Open(d.t.Context(), d.path, own)
 	must(d.t, err)
 	d.t.Cleanup(func() { l.Close() })
@@ -22,41 +22,47 @@ func (d *desk) worker(off time.Duration) *ledger.Ledger {
 
 // A slow or fast clock never makes a step fail, and no stored time runs back.
 func TestWorkersWithOtherClocksDeliver(t *testing.T) {
-	for name, off := range map[string][3]time.Duration{
+	t.Parallel()
+	d := newDesk(t)
+	var off time.Duration
+	worker := d.worker(&off)
+	for name, offs := range map[string][3]time.Duration{
 		"ten minutes ahead":   {10 * time.Minute, 10 * time.Minute, 10 * time.Minute},
 		"ten minutes behind":  {-10 * time.Minute, -10 * time.Minute, -10 * time.Minute},
 		"running back":        {time.Hour, 0, -time.Hour},
 		"jumping":             {-24 * time.Hour, 24 * time.Hour, -48 * time.Hour},
 		"before anything was": {-50 * 365 * 24 * time.Hour, 0, 0},
 	} {
-		t.Run(name, func(t *testing.T) {
-			d := newDesk(t)
-			v := d.approved("one")
-			at, offered := ledger.Destination{Platform: "smtp", Channel: "buyer@acme.example"}, d.worker(off[0])
-			ready, err := offered.Next(t.Context(), at, ledger.DeliverFilter{}, 0)
-			must(t, err)
-			if ready == nil || ready.DecisionID != v.DecisionID {
-				t.Fatalf("it is offered %+v", ready)
-			}
-			c, err := d.worker(off[0]).Claim(t.Context(), v.DecisionID, "w1")
-			must(t, err)
-			must(t, second(d.worker(off[1]).BeginDispatch(t.Context(), c)))
-			must(t, d.worker(off[2]).Complete(t.Context(), c, ledger.Receipt{Coordinate: "x"}))
-			if n := d.count(`SELECT count(*) FROM obligation_delivery_claims c JOIN obligations o ON o.id = c.obligation_id
-				WHERE c.updated_ts >= c.created_ts AND o.last_touch_ts >= o.opened_ts AND o.updated_at = $1`, v.Epoch); n != 1 {
-				t.Error("a stored time ran back")
-			}
-		})
+		d.party = name
+		v := d.approved("one")
+		off = offs[0]
+		ready, err := worker.Next(t.Context(), ledger.Destination{Platform: "smtp", Channel: d.channel}, ledger.DeliverFilter{}, 0)
+		must(t, err)
+		if ready == nil || ready.DecisionID != v.DecisionID {
+			t.Fatalf("%s: it is offered %+v", name, ready)
+		}
+		c, err := worker.Claim(t.Context(), v.DecisionID, "w1")
+		must(t, err)
+		off = offs[1]
+		must(t, second(worker.BeginDispatch(t.Context(), c)))
+		off = offs[2]
+		must(t, worker.Complete(t.Context(), c, ledger.Receipt{Coordinate: "x"}))
+		if n := d.count(`SELECT count(*) FROM obligation_delivery_claims c JOIN obligations o ON o.id = c.obligation_id
+			WHERE c.updated_ts >= c.created_ts AND o.last_touch_ts >= o.opened_ts AND o.updated_at = $1 AND o.id = $2`, v.Epoch, v.ObligationID); n != 1 {
+			t.Errorf("%s: a stored time ran back", name)
+		}
 	}
 }
 
 // Whatever a foreign clock says, a claim that began its dispatch stays where it is.
 func TestNoClockTakesAClaimThatBegan(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t, twoHours)
 	v := d.approved("one")
 	d.begin(d.claim(v))
-	for _, off := range []time.Duration{1000 * time.Hour, -1000 * time.Hour} {
-		l := d.worker(off)
+	var off time.Duration
+	l := d.worker(&off)
+	for _, off = range []time.Duration{1000 * time.Hour, -1000 * time.Hour} {
 		_, err := l.Claim(t.Context(), v.DecisionID, "w2")
 		want[*ledger.HeldError](t, err)
 		_, err = l.Adopt(t.Context(), v.DecisionID, "w1", "w2")
@@ -69,6 +75,7 @@ func TestNoClockTakesAClaimThatBegan(t *testing.T) {
 
 // A step back revives nothing that was taken out.
 func TestAStepBackRevivesNothing(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t, twoHours)
 	v := d.approved("one")
 	d.tick(3 * time.Hour)
@@ -86,6 +93,7 @@ func TestAStepBackRevivesNothing(t *testing.T) {
 
 // Epochs advance at every filing and every taking back, wherever the clock goes.
 func TestEpochsStrictlyAdvance(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	last := int64(0)
 	advanced := func(epoch int64) {
@@ -112,6 +120,7 @@ func TestEpochsStrictlyAdvance(t *testing.T) {
 
 // Both changes of daylight saving time: times are kept in UTC, so an hour that comes twice is two hours.
 func TestDaylightSavingTimeChangesNothing(t *testing.T) {
+	t.Parallel()
 	zone, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {
 		t.Skip(err)
@@ -143,14 +152,17 @@ func TestDaylightSavingTimeChangesNothing(t *testing.T) {
 
 // A hold counts from the decision by the worker's own clock; without one, a decision that a faster clock stamped counts at once.
 func TestTheHoldCountsFromTheDecision(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	d.approved("one")
 	at := ledger.Destination{Platform: "smtp", Channel: "buyer@acme.example"}
+	var off time.Duration
+	l := d.worker(&off)
 	for _, test := range []struct {
 		hold, later time.Duration
 		offered     bool
 	}{{0, 0, true}, {0, -time.Hour, true}, {time.Minute, 0, false}, {time.Minute, 59 * time.Second, false}, {time.Minute, time.Minute, true}, {time.Minute, -time.Hour, false}} {
-		l := d.worker(test.later)
+		off = test.later
 		f := ledger.DeliverFilter{Hold: test.hold}
 		ready, err := l.Next(t.Context(), at, f, 0)
 		must(t, err)

@@ -7,14 +7,17 @@ import (
 )
 
 // compiled keeps the steps' statements compiled. More than half of a step's time would otherwise go into compiling the guards that its
-// statements fire. A statement is kept when it comes for the second time, so that a process with one step to do pays nothing.
+// statements fire. A statement is kept when it comes for the third time, so that a process with a step or two to do pays nothing.
 type compiled struct {
 	db     *sql.DB
 	mu     sync.Mutex
 	asked  map[string]int
-	wanted []string // asked for twice, not compiled yet
+	wanted []string // asked for often enough, not compiled yet
 	kept   map[string]*sql.Stmt
 }
+
+// keptFrom is how often a statement has to come until it is kept.
+const keptFrom = 3
 
 func newCompiled(db *sql.DB) *compiled {
 	return &compiled{db: db, asked: map[string]int{}, kept: map[string]*sql.Stmt{}}
@@ -27,13 +30,13 @@ func (c *compiled) get(query string) *sql.Stmt {
 	if stmt := c.kept[query]; stmt != nil {
 		return stmt
 	}
-	if c.asked[query]++; c.asked[query] == 2 {
+	if c.asked[query]++; c.asked[query] == keptFrom {
 		c.wanted = append(c.wanted, query)
 	}
 	return nil
 }
 
-// compile prepares what came twice. It needs a connection of the pool, so it runs before a step takes one. What can't be prepared now
+// compile prepares what came often enough. It needs a connection of the pool, so it runs before a step takes one. What can't be prepared now
 // is run without, as before: its error, if it has one, is the step's to tell.
 func (c *compiled) compile(ctx context.Context) {
 	for _, query := range c.take() {

@@ -9,6 +9,7 @@ import (
 )
 
 func TestStory(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	filed := d.file(filing("Dear Sir,\n\n12 pieces at 4 EUR.\n"))
 	if filed.Status != ledger.StatusDrafted || filed.Refiled || !filed.Cleaned {
@@ -40,6 +41,7 @@ func TestStory(t *testing.T) {
 }
 
 func TestReceiptsGoOnlyToTheInternalDestination(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	filed := d.file(filing("hello"))
 	if filed.Notice.Routed != ledger.RoutedRetained || filed.Notice.Reason == "" {
@@ -54,6 +56,7 @@ func TestReceiptsGoOnlyToTheInternalDestination(t *testing.T) {
 }
 
 func TestSamePairTwiceIsOneObligationWithTwoEpochs(t *testing.T) {
+	t.Parallel()
 	for name, step := range map[string]time.Duration{"later": time.Minute, "within one second": 0, "clock goes back": -time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			d := newDesk(t)
@@ -71,6 +74,7 @@ func TestSamePairTwiceIsOneObligationWithTwoEpochs(t *testing.T) {
 }
 
 func TestStaleEpochNeverLeadsToADelivery(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	first := d.file(filing("one"))
 	second := d.file(filing("two"))
@@ -95,6 +99,7 @@ func TestStaleEpochNeverLeadsToADelivery(t *testing.T) {
 }
 
 func TestTwoClaimantsOnTwoConnections(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	v := d.approved("one")
 	other := d.open()
@@ -119,6 +124,7 @@ func TestTwoClaimantsOnTwoConnections(t *testing.T) {
 }
 
 func TestBeginIsGrantedOnce(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	c := d.claim(d.approved("one"))
 	d.begin(c)
@@ -127,6 +133,7 @@ func TestBeginIsGrantedOnce(t *testing.T) {
 }
 
 func TestAnotherDecisionCantGetAroundAnActiveClaim(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	v := d.approved("one")
 	c := d.claim(v)
@@ -147,6 +154,7 @@ func TestAnotherDecisionCantGetAroundAnActiveClaim(t *testing.T) {
 }
 
 func TestUnknownNeverEnablesARetry(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	v := d.unknown("one")
 	l := d.open()
@@ -164,6 +172,7 @@ func TestUnknownNeverEnablesARetry(t *testing.T) {
 }
 
 func TestClaimSurvivesReopening(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	v := d.approved("one")
 	c := d.claim(v)
@@ -178,6 +187,7 @@ func TestClaimSurvivesReopening(t *testing.T) {
 }
 
 func TestFailedReceiptWriteNeverEnablesARetry(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	v := d.approved("one")
 	c := d.claim(v)
@@ -204,6 +214,7 @@ func TestFailedReceiptWriteNeverEnablesARetry(t *testing.T) {
 }
 
 func TestCompletionIsOneTransactionAndRepeatable(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	v := d.approved("one")
 	c := d.claim(v)

@@ -2,6 +2,7 @@ package ledger_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -16,18 +17,18 @@ import (
 func operatorSteps() map[string]func(d *desk, op operator.Operator) error {
 	return map[string]func(d *desk, op operator.Operator) error{
 		"approve": func(d *desk, op operator.Operator) error {
-			filed := d.file(filing("one"))
+			filed := d.file(d.filing("one"))
 			return second(d.Decide(d.t.Context(), ledger.Decision{ObligationID: filed.ObligationID, Epoch: filed.Epoch, Verdict: ledger.Approve, Operator: op}))
 		},
 		"reject": func(d *desk, op operator.Operator) error {
-			filed := d.file(filing("one"))
+			filed := d.file(d.filing("one"))
 			return second(d.Decide(d.t.Context(), ledger.Decision{ObligationID: filed.ObligationID, Epoch: filed.Epoch, Verdict: ledger.Reject, Reason: "r", Operator: op}))
 		},
 		"revoke": func(d *desk, op operator.Operator) error {
 			return second(d.Revoke(d.t.Context(), ledger.Revocation{ObligationID: d.approved("one").ObligationID, Reason: "r", Operator: op}))
 		},
 		"steer": func(d *desk, op operator.Operator) error {
-			return second(d.Steer(d.t.Context(), op, d.file(filing("one")).ObligationID, "shorter"))
+			return second(d.Steer(d.t.Context(), op, d.file(d.filing("one")).ObligationID, "shorter"))
 		},
 		"cancel": func(d *desk, op operator.Operator) error {
 			return second(d.CancelByOperator(d.t.Context(), op, d.claim(d.approved("one")).ObligationID, "r"))
@@ -39,32 +40,35 @@ func operatorSteps() map[string]func(d *desk, op operator.Operator) error {
 			return second(d.Settle(d.t.Context(), op, d.unknown("one").ObligationID, "e"))
 		},
 		"close": func(d *desk, op operator.Operator) error {
-			return second(d.CloseByHand(d.t.Context(), op, d.file(filing("one")).ObligationID, "r"))
+			return second(d.CloseByHand(d.t.Context(), op, d.file(d.filing("one")).ObligationID, "r"))
 		},
 		"declare dead": func(d *desk, op operator.Operator) error { return d.DeclareDead(d.t.Context(), op, "w1") },
 	}
 }
 
 func TestNobodyDecidesWithoutAnIdentity(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	refusals := 0
 	for name, step := range operatorSteps() {
-		t.Run(name, func(t *testing.T) {
-			d := newDesk(t)
-			if err := step(d, operator.Operator{}); !errors.Is(err, ledger.ErrNoOperator) {
-				t.Errorf("nobody: %v", err)
-			}
-			if n := d.count(`SELECT count(*) FROM audit_log WHERE event = 'refused' AND actor = ''`); n != 1 {
-				t.Errorf("%d refusals were recorded", n)
-			}
-			d = newDesk(t)
-			if err := step(d, d.anna); err != nil {
-				t.Errorf("anna: %v", err)
-			}
-		})
+		d.party = name
+		if err := step(d, operator.Operator{}); !errors.Is(err, ledger.ErrNoOperator) {
+			t.Errorf("%s by nobody: %v", name, err)
+		}
+		refusals++
+		if n := d.count(`SELECT count(*) FROM audit_log WHERE event = 'refused' AND actor = ''`); n != refusals {
+			t.Errorf("%s: %d refusals were recorded, want %d", name, n, refusals)
+		}
+		d.party = name + ", by anna"
+		if err := step(d, d.anna); err != nil {
+			t.Errorf("%s by anna: %v", name, err)
+		}
 	}
 }
 
 // Whoever has no identity could fill the log: his refusal is kept once a minute, on whatever obligation he tries.
 func TestRefusalsOfNobodyAreRateLimited(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	refusals := func() int { return d.count(`SELECT count(*) FROM audit_log WHERE event = 'refused'`) }
 	flood := func() {
@@ -97,6 +101,7 @@ func TestRefusalsOfNobodyAreRateLimited(t *testing.T) {
 }
 
 func TestNobodyApprovesTheirOwnDraft(t *testing.T) {
+	t.Parallel()
 	for name, change := range map[string]func(f *ledger.Filing){
 		"as its agent":                func(f *ledger.Filing) { f.Agent = "anna" },
 		"as its agent, in capitals":   func(f *ledger.Filing) { f.Agent = "ANNA" },
@@ -124,18 +129,21 @@ func TestNobodyApprovesTheirOwnDraft(t *testing.T) {
 }
 
 func TestOfTwoRacingDecisionsOneWinsAndTheOtherLearnsWho(t *testing.T) {
-	for range 5 {
-		d := newDesk(t)
-		filed := d.file(filing("one"))
+	t.Parallel()
+	d := newDesk(t)
+	ledgers := []*ledger.Ledger{d.open(), d.open()}
+	for i := range 5 {
+		d.party = fmt.Sprint("c", i)
+		filed := d.file(d.filing("one"))
 		type result struct {
 			out ledger.Decided
 			err error
 		}
 		results := make(chan result, 2)
-		for op, verdict := range map[*operator.Operator]ledger.Verdict{&d.anna: ledger.Approve, &d.ben: ledger.Reject} {
-			l := d.open()
+		for n, decision := range []ledger.Decision{{Verdict: ledger.Approve, Operator: d.anna}, {Verdict: ledger.Reject, Operator: d.ben, Reason: "r"}} {
+			decision.ObligationID, decision.Epoch = filed.ObligationID, filed.Epoch
 			go func() {
-				out, err := l.Decide(t.Context(), ledger.Decision{ObligationID: filed.ObligationID, Epoch: filed.Epoch, Verdict: verdict, Operator: *op, Reason: "r"})
+				out, err := ledgers[n].Decide(t.Context(), decision)
 				results <- result{out, err}
 			}()
 		}
@@ -148,13 +156,14 @@ func TestOfTwoRacingDecisionsOneWinsAndTheOtherLearnsWho(t *testing.T) {
 		if lost.By != first.out.Operator || lost.Status != first.out.Status || !lost.At.Equal(d.now) {
 			t.Errorf("the loser hears %+v, the winner is %+v", lost, first.out)
 		}
-		if n := d.count(`SELECT count(*) FROM obligation_decisions`); n != 1 {
+		if n := d.count(`SELECT count(*) FROM obligation_decisions WHERE obligation_id = $1`, filed.ObligationID); n != 1 {
 			t.Errorf("%d decisions", n)
 		}
 	}
 }
 
 func TestALateRejectionRewritesNothing(t *testing.T) {
+	t.Parallel()
 	for name, reach := range map[string]func(d *desk, v ledger.Decided){
 		"approved":    func(*desk, ledger.Decided) {},
 		"claimed":     func(d *desk, v ledger.Decided) { d.claim(v) },
@@ -187,6 +196,7 @@ func TestALateRejectionRewritesNothing(t *testing.T) {
 }
 
 func TestWhatADecisionNeeds(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	filed := d.file(filing("one"))
 	try := func(change func(x *ledger.Decision)) error {
@@ -209,6 +219,7 @@ func TestWhatADecisionNeeds(t *testing.T) {
 }
 
 func TestSteeringIsNoDecision(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	f := filing("one")
 	f.AutoSendAfter = d.now.Unix() + 60
@@ -230,6 +241,7 @@ func TestSteeringIsNoDecision(t *testing.T) {
 }
 
 func TestOnlyTheFilingAgentWithdrawsWhatIsOnlyDrafted(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	filed := d.file(filing("one"))
 	for _, agent := range []string{"another", ""} {

@@ -45,6 +45,10 @@ const deliverable = `
 	WHERE o.status = 'approved' AND o.direction = 'we_owe_them' AND (c.state IS NULL OR c.state = 'claimed')
 		AND NOT EXISTS (SELECT 1 FROM voided_approvals x WHERE x.decision_id = s.decision_id)`
 
+// maxBackoff bounds how long a back-off is believed: a day, which is the most that a pass asks for, and some. A clock that ran wild once
+// must not silence a destination for good.
+const maxBackoff = 25 * time.Hour
+
 // Destinations lists where something waits, the most urgent first. Destinations whose last preparation failed are left out until their
 // back-off ends.
 func (l *Ledger) Destinations(ctx context.Context, f DeliverFilter) ([]Destination, error) {
@@ -54,9 +58,9 @@ func (l *Ledger) Destinations(ctx context.Context, f DeliverFilter) ([]Destinati
 		rows, err := tx.QueryContext(ctx, `
 			SELECT o.source, o.channel `+deliverable+`
 				AND ($2 = '' OR o.source = $2)
-				AND NOT EXISTS (SELECT 1 FROM prepare_backoff b WHERE b.platform = o.source AND b.channel = o.channel AND b.retry_us > $3)
+				AND NOT EXISTS (SELECT 1 FROM prepare_backoff b WHERE b.platform = o.source AND b.channel = o.channel AND b.retry_us > $3 AND b.retry_us < $4)
 			GROUP BY o.source, o.channel
-			ORDER BY min(d.priority), min(s.decision_id)`, f.newest(now), f.Platform, now.UnixMicro())
+			ORDER BY min(d.priority), min(s.decision_id)`, f.newest(now), f.Platform, now.UnixMicro(), now.Add(maxBackoff).UnixMicro())
 		if err != nil {
 			return err
 		}
@@ -108,6 +112,40 @@ func (l *Ledger) Backoff(ctx context.Context, d Destination, wait func(failures 
 			ON CONFLICT (platform, channel) DO UPDATE SET failures = excluded.failures, retry_us = excluded.retry_us, error = excluded.error`,
 			d.Platform, d.Channel, failures, tx.us+wait(failures).Microseconds(), cause)
 	})
+}
+
+// BackedOff is a destination that is left alone until a time, since it could not be prepared.
+type BackedOff struct {
+	Destination
+	Until time.Time
+	Cause string
+}
+
+// BackedOff lists the destinations that Destinations leaves out because of their back-off, whether anything waits there or not.
+func (l *Ledger) BackedOff(ctx context.Context, f DeliverFilter) ([]BackedOff, error) {
+	var out []BackedOff
+	now := l.opts.Now()
+	err := l.inRead(ctx, func(tx *sql.Tx) error {
+		rows, err := tx.QueryContext(ctx, `
+			SELECT platform, channel, retry_us, error FROM prepare_backoff
+			WHERE retry_us > $1 AND retry_us < $3 AND ($2 = '' OR platform = $2) ORDER BY platform, channel`,
+			now.UnixMicro(), f.Platform, now.Add(maxBackoff).UnixMicro())
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var b BackedOff
+			var until int64
+			if err := rows.Scan(&b.Platform, &b.Channel, &until, &b.Cause); err != nil {
+				return err
+			}
+			b.Until = time.UnixMicro(until)
+			out = append(out, b)
+		}
+		return rows.Err()
+	})
+	return out, err
 }
 
 // Prepared forgets a destination's earlier failures.

@@ -38,6 +38,7 @@ func (d *desk) queue(at ledger.Destination, f ledger.DeliverFilter) []int64 {
 }
 
 func TestADestinationIsWorkedInTheOrderOfDecisions(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	at := ledger.Destination{Platform: "smtp", Channel: "a@x"}
 	var filed []ledger.Filed
@@ -61,6 +62,7 @@ func TestADestinationIsWorkedInTheOrderOfDecisions(t *testing.T) {
 }
 
 func TestPriorityOrdersDestinations(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	d.to("smtp", "calm@x", "P3", "one")
 	d.to("smtp", "first@x", "P1", "two")
@@ -81,6 +83,7 @@ func TestPriorityOrdersDestinations(t *testing.T) {
 }
 
 func TestOnlyWhatMayBeSentIsOffered(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	at := ledger.Destination{Platform: "smtp", Channel: "buyer@acme.example"}
 	d.file(filing("drafted"))
@@ -112,6 +115,7 @@ func TestOnlyWhatMayBeSentIsOffered(t *testing.T) {
 }
 
 func TestABackOffIsKeptInTheLedgerAndForgottenAfterASuccess(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	d.approved("one")
 	at := ledger.Destination{Platform: "smtp", Channel: "buyer@acme.example"}
@@ -148,5 +152,29 @@ func TestABackOffIsKeptInTheLedgerAndForgottenAfterASuccess(t *testing.T) {
 	d.to("smtp", "other@x", "P2", "two") // another destination is not held up
 	if where, err := d.Destinations(t.Context(), ledger.DeliverFilter{}); err != nil || !slices.Equal(where, []ledger.Destination{{Platform: "smtp", Channel: "other@x"}}) {
 		t.Errorf("%v, %v", where, err)
+	}
+}
+
+func TestABackOffOfAWildClockIsNotBelieved(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.approved("one")
+	at := ledger.Destination{Platform: "smtp", Channel: d.channel}
+	minute := func(int) time.Duration { return time.Minute }
+	ahead := 1000 * 24 * time.Hour
+	must(t, d.worker(&ahead).Backoff(t.Context(), at, minute, "450 try later"))
+	if where := mustList(d.Destinations(t.Context(), ledger.DeliverFilter{}))(t); len(where) != 1 {
+		t.Error("a clock that ran wild once silences the destination for years")
+	}
+	if left := mustList(d.BackedOff(t.Context(), ledger.DeliverFilter{}))(t); len(left) != 0 {
+		t.Errorf("it is told as backed off: %v", left)
+	}
+	must(t, d.Backoff(t.Context(), at, minute, "421 busy"))
+	left := mustList(d.BackedOff(t.Context(), ledger.DeliverFilter{}))(t)
+	if len(left) != 1 || left[0].Destination != at || left[0].Cause != "421 busy" || !left[0].Until.Equal(d.now.Add(time.Minute)) {
+		t.Errorf("%+v", left)
+	}
+	if where := mustList(d.Destinations(t.Context(), ledger.DeliverFilter{}))(t); len(where) != 0 {
+		t.Errorf("offered although it is backed off: %v", where)
 	}
 }

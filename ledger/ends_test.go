@@ -107,6 +107,7 @@ func twoHours(o *ledger.Options) {
 }
 
 func TestNoEndingIsADeadEnd(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t, twoHours)
 	for name, ending := range endings() {
 		d.party = name
@@ -142,6 +143,7 @@ func (d *desk) sends(id int64) {
 
 // No ending leaves an approval in circulation: nothing that was decided before it is ever claimed.
 func TestNoEndingLeavesAnApprovalInCirculation(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t, twoHours)
 	for name, ending := range endings() {
 		d.party = name
@@ -163,6 +165,7 @@ func mustList[T any](list []T, err error) func(t *testing.T) []T {
 
 // An approval within its term is used, one second later it is not; a limit of zero is none.
 func TestTheTermOfAnApproval(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t, twoHours)
 	v := d.approved("one")
 	d.tick(2 * time.Hour)
@@ -185,6 +188,7 @@ func TestTheTermOfAnApproval(t *testing.T) {
 
 // What an operator took back must not be approved by a machine: the deadline goes with the approval.
 func TestTakingBackClearsTheDeadline(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	f := d.filing("one")
 	f.AutoSendAfter = d.now.Unix() + 3600

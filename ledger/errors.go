@@ -15,6 +15,13 @@ var ErrNestedTransaction = errors.New("a ledger step can't run inside another tr
 // ErrNoOperator says that a decision came without an authenticated operator.
 var ErrNoOperator = errors.New("no authenticated operator; set COUNTERSIGN_OPERATOR_TOKEN or pass --token-file")
 
+// MovedError says that the ledger's file was moved away, or replaced, while it was open.
+type MovedError struct{ Path string }
+
+func (e *MovedError) Error() string {
+	return fmt.Sprintf("the ledger %q was moved or replaced while it was open; nothing more is sent from here", e.Path)
+}
+
 // NotFoundError says that no obligation has this id, or where that is 0, that no decision has the id that was asked for.
 type NotFoundError struct{ ObligationID int64 }
 

@@ -23,13 +23,15 @@ type desk struct {
 	anna, ben operator.Operator
 	now       time.Time
 	opts      ledger.Options
-	party     string  // the counterparty of what the desk files, so that many cases can share one ledger
 	raw       *sql.DB // see plain
+	// Who files what for whom: a test with many cases gives each its own, and they share one ledger.
+	agent, party, channel string
 }
 
 func newDesk(t testing.TB, change ...func(*ledger.Options)) *desk {
 	t.Helper()
-	d := &desk{t: t, path: filepath.Join(t.TempDir(), "ledger.db"), now: time.Unix(1_800_000_000, 0), party: "acme"}
+	d := &desk{t: t, path: filepath.Join(t.TempDir(), "ledger.db"), now: time.Unix(1_800_000_000, 0),
+		agent: "quoter", party: "acme", channel: "buyer@acme.example"}
 	empty, err := emptyLedger()
 	must(t, err)
 	must(t, os.WriteFile(d.path, empty, 0o600))
@@ -126,10 +128,10 @@ func (d *desk) decide(filed ledger.Filed, verdict ledger.Verdict) ledger.Decided
 	return out
 }
 
-// filing is what the desk files for its counterparty.
+// filing is what the desk files.
 func (d *desk) filing(text string) ledger.Filing {
 	f := filing(text)
-	f.Counterparty = d.party
+	f.Agent, f.Counterparty, f.Channel = d.agent, d.party, d.channel
 	return f
 }
 

@@ -12,6 +12,7 @@ import (
 // Which claims keep their pair from being filed for, and what lifts that.
 
 func TestAnActiveClaimBlocksFilingOnItsPair(t *testing.T) {
+	t.Parallel()
 	for state, reach := range map[ledger.ClaimState]func(d *desk, v ledger.Decided){
 		ledger.ClaimClaimed:     func(d *desk, v ledger.Decided) { d.claim(v) },
 		ledger.ClaimDispatching: func(d *desk, v ledger.Decided) { d.begin(d.claim(v)) },
@@ -48,6 +49,7 @@ func TestAnActiveClaimBlocksFilingOnItsPair(t *testing.T) {
 
 // The platform is no part of the pair.
 func TestAnActiveClaimBlocksItsPairOnEveryPlatform(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	d.claim(d.approved("one"))
 	elsewhere := filing("two")
@@ -57,6 +59,7 @@ func TestAnActiveClaimBlocksItsPairOnEveryPlatform(t *testing.T) {
 }
 
 func TestCancellingBeforeDispatchFreesThePairAndVoidsTheToken(t *testing.T) {
+	t.Parallel()
 	for name, cancel := range map[string]func(d *desk, c ledger.Claim) error{
 		"by its holder": func(d *desk, c ledger.Claim) error { return d.Cancel(d.t.Context(), c, "shutting down") },
 		"by an operator": func(d *desk, c ledger.Claim) error {
@@ -101,6 +104,7 @@ func TestCancellingBeforeDispatchFreesThePairAndVoidsTheToken(t *testing.T) {
 func second[T any](_ T, err error) error { return err }
 
 func TestOnceDispatchingNobodyCancels(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	v := d.approved("one")
 	c := d.claim(v)
@@ -121,6 +125,7 @@ func TestOnceDispatchingNobodyCancels(t *testing.T) {
 }
 
 func TestASettlementFreesThePairAndMarksWhatFollows(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	v := d.unknown("one")
 	settled, err := d.Settle(t.Context(), d.anna, v.ObligationID, "their server has no such message")
@@ -150,6 +155,7 @@ func TestASettlementFreesThePairAndMarksWhatFollows(t *testing.T) {
 }
 
 func TestASettledDeliveryCanStillBeReconciled(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	v := d.unknown("one")
 	_, err := d.Settle(t.Context(), d.anna, v.ObligationID, "no trace of it")
@@ -166,6 +172,7 @@ func TestASettledDeliveryCanStillBeReconciled(t *testing.T) {
 }
 
 func TestOnlyAnUnknownDeliveryIsSettledOrReconciled(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	v := d.approved("one")
 	try := func() {
@@ -194,6 +201,7 @@ func TestOnlyAnUnknownDeliveryIsSettledOrReconciled(t *testing.T) {
 }
 
 func TestAnApprovalThatNobodyClaimedIsLeftAloneWithAWarning(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	v := d.approved("one")
 	filed := d.file(filing("two"))

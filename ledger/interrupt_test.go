@@ -28,6 +28,7 @@ func within(t *testing.T, random *rand.Rand, step func(ctx context.Context) erro
 }
 
 func TestAnInterruptedStepIsDoneOrNot(t *testing.T) {
+	t.Parallel()
 	const workers, cycles = 4, interruptCycles // of three steps each, all on one pool: a thousand contexts that end
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -103,6 +104,7 @@ func (d *desk) state(v ledger.Decided) string {
 }
 
 func TestAnEndedContextStartsNothing(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	v := d.approved("one")
 	ended, cancel := context.WithCancel(t.Context())
@@ -126,6 +128,7 @@ func TestAnEndedContextStartsNothing(t *testing.T) {
 
 // A read that is interrupted leaves its connection usable.
 func TestAnInterruptedReadLeavesThePoolWhole(t *testing.T) {
+	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
 	d := newDesk(t)
 	for i := range 5 {

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -33,6 +34,7 @@ type Options struct {
 // Ledger is an open ledger. It is safe for concurrent use. Every exported step is one transaction.
 type Ledger struct {
 	path        string
+	opened      os.FileInfo // the file, as it was opened
 	id          string
 	write, read *sql.DB
 	compiled    *compiled
@@ -67,6 +69,9 @@ func Open(ctx context.Context, path string, opts Options) (*Ledger, error) {
 		return nil, fmt.Errorf("ledger: %w", err)
 	}
 	l := &Ledger{path: real, opts: withDefaults(opts)}
+	if l.opened, err = os.Stat(real); err != nil {
+		return nil, fmt.Errorf("ledger: %w", err)
+	}
 	if err := l.connect(ctx); err != nil {
 		return nil, errors.Join(l.translate(err), l.Close())
 	}
@@ -100,6 +105,16 @@ func (l *Ledger) Close() error {
 
 // Path is the real path of the ledger's file.
 func (l *Ledger) Path() string { return l.path }
+
+// StillThere tells whether the ledger's path still leads to the file that was opened, and to no copy or newer one. A worker asks before
+// it sends: on a file that was moved away it can't see what others do on it. Looking opens nothing, so that no lock is dropped.
+func (l *Ledger) StillThere() error {
+	now, err := os.Stat(l.path)
+	if err != nil || !os.SameFile(l.opened, now) {
+		return &MovedError{l.path}
+	}
+	return nil
+}
 
 // ID identifies the ledger: random, made at its creation.
 func (l *Ledger) ID() string { return l.id }

@@ -24,6 +24,7 @@ func marked(filed ledger.Filed, kind string) []string {
 }
 
 func TestAFirstDestinationIsMarkedUntilItWasApproved(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	for _, text := range []string{"one", "two"} { // to file twice takes no mark off
 		filed := d.file(filing(text))
@@ -54,6 +55,7 @@ func TestAFirstDestinationIsMarkedUntilItWasApproved(t *testing.T) {
 }
 
 func TestHiddenTextIsMarkedWithItsCounts(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	for name, change := range map[string]func(f *ledger.Filing){
 		"zero-width space in a price": func(f *ledger.Filing) { f.Text = "pay 9\u200b00" },
@@ -89,6 +91,7 @@ func TestHiddenTextIsMarkedWithItsCounts(t *testing.T) {
 }
 
 func TestANameThatReadsLikeAnotherIsMarked(t *testing.T) {
+	t.Parallel()
 	for name, twin := range map[string]string{"case": "ACME", "spaces": "ac me", "a Cyrillic letter": "аcme", "full width": "ａｃｍｅ", "a zero-width space": "ac\u200bme"} {
 		t.Run(name, func(t *testing.T) {
 			d := newDesk(t)
@@ -106,6 +109,7 @@ func TestANameThatReadsLikeAnotherIsMarked(t *testing.T) {
 
 // Skeletons alone don't see that two names outside of the Latin script differ only in case.
 func TestANameThatDiffersOnlyInCaseIsMarkedInEveryScript(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	f := filing("one")
 	f.Counterparty = "ΝΙΚΗ"
@@ -117,6 +121,7 @@ func TestANameThatDiffersOnlyInCaseIsMarkedInEveryScript(t *testing.T) {
 }
 
 func TestTheNameInAMarkerCantEndIt(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	f := filing("one")
 	f.Counterparty = "ac]me [x"
@@ -128,6 +133,8 @@ func TestTheNameInAMarkerCantEndIt(t *testing.T) {
 }
 
 func TestADuplicateWithinADayIsMarked(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
 	const nearlyADay = 24*time.Hour - time.Second
 	for name, test := range map[string]struct {
 		reach  func(d *desk) ledger.Decided
@@ -142,24 +149,22 @@ func TestADuplicateWithinADayIsMarked(t *testing.T) {
 		"unknown":                    {func(d *desk) ledger.Decided { return d.settled("one") }, nearlyADay, true},
 		"unknown, a day ago":         {func(d *desk) ledger.Decided { return d.settled("one") }, 24 * time.Hour, false},
 		"revoked":                    {func(d *desk) ledger.Decided { return d.revoked("one") }, time.Hour, false},
-		"rejected":                   {func(d *desk) ledger.Decided { return d.decide(d.file(filing("one")), ledger.Reject) }, time.Hour, false},
+		"rejected":                   {func(d *desk) ledger.Decided { return d.decide(d.file(d.filing("one")), ledger.Reject) }, time.Hour, false},
 		"approved by a faster clock": {func(d *desk) ledger.Decided { return d.approved("one") }, -time.Hour, true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			d := newDesk(t)
-			v := test.reach(d)
-			d.tick(test.after)
-			var expected []string
-			if test.marked {
-				expected = []string{fmt.Sprintf("[DUPLICATE OF #%d]", v.ObligationID)}
-			}
-			if got := marked(d.file(filing("one")), "DUPLICATE OF"); !slices.Equal(got, expected) {
-				t.Errorf("%q, want %q", got, expected)
-			}
-			if got := marked(d.file(filing("another text")), "DUPLICATE OF"); len(got) != 0 {
-				t.Errorf("another text: %q", got)
-			}
-		})
+		d.party, d.channel = name, name // the envelope has no counterparty
+		v := test.reach(d)
+		d.tick(test.after)
+		var expected []string
+		if test.marked {
+			expected = []string{fmt.Sprintf("[DUPLICATE OF #%d]", v.ObligationID)}
+		}
+		if got := marked(d.file(d.filing("one")), "DUPLICATE OF"); !slices.Equal(got, expected) {
+			t.Errorf("%s: %q, want %q", name, got, expected)
+		}
+		if got := marked(d.file(d.filing("another text")), "DUPLICATE OF"); len(got) != 0 {
+			t.Errorf("%s, another text: %q", name, got)
+		}
 	}
 }
 
@@ -189,6 +194,7 @@ func (d *desk) revoked(text string) ledger.Decided {
 }
 
 func TestTheGatesMarksComeFirstAndAreKept(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	gates := ledger.Gates{Markers: []string{"[BASELINE_CHECK_UNAVAILABLE]"}, Warnings: []string{"no checker"}}
 	filed, err := d.File(t.Context(), d.clean(filing("one")), gates)
@@ -203,6 +209,7 @@ func TestTheGatesMarksComeFirstAndAreKept(t *testing.T) {
 }
 
 func TestAnAgentsImitationsOfMarkersAreNeutralised(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	for _, mark := range []string{"BASELINE_OVERRIDE_SIGNED_CONTRACT", "BASELINE_CHECK_UNAVAILABLE", "BASELINE FACTS: none", "HIDDEN TEXT: none",
 		"NEW DESTINATION", "LOOKS LIKE acme", "DUPLICATE OF #1", "UNRESOLVED_DELIVERY #1", "ROLLBACK", "new destination", "ΝEW DESTINATION"} {

@@ -39,10 +39,10 @@ func (m *model) claim(now time.Time, id int64, worker string) mAnswer {
 	if d.voided != nil {
 		why = append(why, &ledger.VoidedError{ObligationID: o.id, DecisionID: id, Kind: d.voided.kind, Actor: d.voided.actor})
 	}
-	if d.epoch != o.epoch && d.verdict == ledger.Approve {
+	if d.voided == nil && d.epoch != o.epoch && d.verdict == ledger.Approve { // a voided one is stale too, but that says less
 		why = append(why, &ledger.StaleEpochError{ObligationID: o.id, Want: o.epoch, Got: d.epoch})
 	}
-	if d.verdict != ledger.Approve || o.status != ledger.StatusApproved || d.claim != nil {
+	if d.voided == nil && (d.verdict != ledger.Approve || o.status != ledger.StatusApproved || d.claim != nil) {
 		why = append(why, &ledger.MismatchError{ObligationID: o.id})
 	}
 	if why != nil {

@@ -36,11 +36,13 @@ func (w *world) oneIn(n int, label string) bool { return w.upTo(n, label) == n-1
 
 func choose[T any](w *world, label string, list []T) T { return uniform(list).Draw(w.t, label) }
 
+func (w *world) inFocus(obligation int64) bool { return w.focus == 0 || w.focus == obligation }
+
 // obligation draws one of a kind, or any, or one that there isn't.
 func (w *world) obligation(lawful bool, kind func(*model, *mObligation) bool) int64 {
 	var ids []int64
 	for _, o := range w.m.obligations {
-		if lawful && kind(w.m, o) && (w.focus == 0 || w.focus == o.id) {
+		if lawful && kind(w.m, o) && w.inFocus(o.id) {
 			ids = append(ids, o.id)
 		}
 	}
@@ -61,7 +63,7 @@ func (w *world) known(id int64) *mObligation {
 func (w *world) decision(lawful bool, kind func(*model, *mDecision) bool) int64 {
 	var ids []int64
 	for _, d := range w.m.decisions {
-		if lawful && kind(w.m, d) && (w.focus == 0 || w.focus == d.obligation) {
+		if lawful && kind(w.m, d) && w.inFocus(d.obligation) {
 			ids = append(ids, d.id)
 		}
 	}

@@ -216,7 +216,7 @@ func closable(m *model, o *mObligation) bool {
 // obligations tells whether there is one of a kind.
 func obligations(kind func(*model, *mObligation) bool) func(*world) bool {
 	return func(w *world) bool {
-		return slices.ContainsFunc(w.m.obligations, func(o *mObligation) bool { return kind(w.m, o) })
+		return slices.ContainsFunc(w.m.obligations, func(o *mObligation) bool { return kind(w.m, o) && w.inFocus(o.id) })
 	}
 }
 
@@ -237,7 +237,7 @@ func drawDecision(w *world, verdict ledger.Verdict, lawful bool) ledger.Decision
 	if verdict == ledger.Approve {
 		kind = w.approvable
 	}
-	wrong := w.wrong(lawful, 6)
+	wrong := w.wrong(lawful, 8)
 	id := w.obligation(wrong != 1, kind)
 	o := w.known(id)
 	d := ledger.Decision{ObligationID: id, Epoch: o.epoch, Verdict: verdict, Operator: w.approverOf(o), Reason: w.reason(wrong != 2)}
@@ -250,9 +250,9 @@ func drawDecision(w *world, verdict ledger.Verdict, lawful bool) ledger.Decision
 	case 4:
 		d.Operator = operator.Operator{}
 	case 5:
-		d.Operator = w.filerOf(o)
-	case 6:
 		d.Verdict = "maybe"
+	case 6, 7, 8:
+		d.Operator = w.filerOf(o)
 	}
 	return d
 }

@@ -89,7 +89,7 @@ func stateIs(state ledger.ClaimState) func(*model, *mDecision) bool {
 
 func decisions(kind func(*model, *mDecision) bool) func(*world) bool {
 	return func(w *world) bool {
-		return slices.ContainsFunc(w.m.decisions, func(d *mDecision) bool { return kind(w.m, d) })
+		return slices.ContainsFunc(w.m.decisions, func(d *mDecision) bool { return kind(w.m, d) && w.inFocus(d.obligation) })
 	}
 }
 
@@ -100,7 +100,7 @@ func holders(state ledger.ClaimState) func(*world) bool {
 
 func (w *world) goodClaims(state ledger.ClaimState) (out []ledger.Claim) {
 	for _, c := range w.handed {
-		if d, err := w.m.held(c); err == nil && d.claim.state == state && (w.focus == 0 || w.focus == d.obligation) {
+		if d, err := w.m.held(c); err == nil && d.claim.state == state && w.inFocus(d.obligation) {
 			out = append(out, c)
 		}
 	}

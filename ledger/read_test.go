@@ -20,6 +20,7 @@ func containsToken(t *testing.T, value any, token string) bool {
 }
 
 func TestThePanelShowsWhatWaitsTheMostUrgentFirst(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	file := func(counterparty string, priority ledger.Priority, platform, agent string) int64 {
 		return d.file(ledger.Filing{Counterparty: counterparty, Platform: platform, Channel: "x", Text: "t", Priority: priority, Agent: agent}).ObligationID
@@ -50,6 +51,7 @@ func TestThePanelShowsWhatWaitsTheMostUrgentFirst(t *testing.T) {
 
 // The keys are an interface: more may be added, none renamed, and none is left out when it has nothing to say.
 func TestTheKeysOfTheContract(t *testing.T) {
+	t.Parallel()
 	const listed = "obligation_id epoch status counterparty platform channel thread subject priority draft_sha256 envelope_sha256 summary context markers filed_ts auto_send_after votes needed"
 	d := newDesk(t)
 	filed := d.file(filing("one"))
@@ -90,6 +92,7 @@ func has(t *testing.T, what string, value any, keys string) {
 }
 
 func TestWhatIsNotThereIsNotFound(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	v := d.approved("one")
 	for name, err := range map[string]error{

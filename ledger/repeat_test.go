@@ -16,6 +16,7 @@ func keyed(text string) ledger.Filing {
 }
 
 func TestTheSameKeyReturnsTheFirstResultWithTheCurrentStatus(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	first := d.file(keyed("one"))
 	rows := func() int {
@@ -51,6 +52,7 @@ func TestTheSameKeyReturnsTheFirstResultWithTheCurrentStatus(t *testing.T) {
 }
 
 func TestARefiledObligationStillAnswersItsFirstKey(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	first := d.file(keyed("one"))
 	second := d.file(filing("two"))
@@ -63,6 +65,8 @@ func TestARefiledObligationStillAnswersItsFirstKey(t *testing.T) {
 }
 
 func TestAKeyWithAnotherEnvelopeIsAConflict(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
 	for name, change := range map[string]func(f *ledger.Filing){
 		"text":         func(f *ledger.Filing) { f.Text = "two" },
 		"subject":      func(f *ledger.Filing) { f.Subject = "Another offer" },
@@ -72,26 +76,26 @@ func TestAKeyWithAnotherEnvelopeIsAConflict(t *testing.T) {
 		"platform":     func(f *ledger.Filing) { f.Platform = "local" },
 		"counterparty": func(f *ledger.Filing) { f.Counterparty = "another" },
 	} {
-		t.Run(name, func(t *testing.T) {
-			d := newDesk(t)
-			first := d.file(keyed("one"))
-			f := keyed("one")
-			change(&f)
-			_, err := d.File(t.Context(), d.clean(f), ledger.Gates{})
-			conflict := want[*ledger.IdempotencyConflictError](t, err)
-			if conflict.ObligationID != first.ObligationID || conflict.Key != "order 7" || conflict.Agent != "quoter" {
-				t.Errorf("%+v", conflict)
-			}
-			_, _, err = d.Repeated(t.Context(), d.clean(f))
-			want[*ledger.IdempotencyConflictError](t, err)
-			if n := d.count(`SELECT count(*) FROM filings`); n != 1 {
-				t.Errorf("%d filings", n)
-			}
-		})
+		original := keyed("one")
+		original.Counterparty, original.Agent = name, "agent of "+name
+		first := d.file(original)
+		f := original
+		change(&f)
+		_, err := d.File(t.Context(), d.clean(f), ledger.Gates{})
+		conflict := want[*ledger.IdempotencyConflictError](t, err)
+		if conflict.ObligationID != first.ObligationID || conflict.Key != "order 7" || conflict.Agent != f.Agent {
+			t.Errorf("%s: %+v", name, conflict)
+		}
+		_, _, err = d.Repeated(t.Context(), d.clean(f))
+		want[*ledger.IdempotencyConflictError](t, err)
+		if n := d.count(`SELECT count(*) FROM filings WHERE agent = $1`, f.Agent); n != 1 {
+			t.Errorf("%s: %d filings", name, n)
+		}
 	}
 }
 
 func TestAKeyBelongsToItsAgent(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	d.file(keyed("one"))
 	f := keyed("two")
@@ -102,6 +106,7 @@ func TestAKeyBelongsToItsAgent(t *testing.T) {
 }
 
 func TestNoKeyIsNoRepetition(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	first := d.file(filing("one"))
 	if again := d.file(filing("one")); again.Epoch <= first.Epoch || !again.Refiled {
@@ -113,6 +118,7 @@ func TestNoKeyIsNoRepetition(t *testing.T) {
 }
 
 func TestOneKeyFiledOnManyConnectionsAtOnceIsOneFiling(t *testing.T) {
+	t.Parallel()
 	const filers = 6
 	d := newDesk(t)
 	draft := d.clean(keyed("one"))
@@ -139,6 +145,7 @@ func TestOneKeyFiledOnManyConnectionsAtOnceIsOneFiling(t *testing.T) {
 }
 
 func TestTheSameNonceTwiceIsANoOp(t *testing.T) {
+	t.Parallel()
 	for _, verdict := range []ledger.Verdict{ledger.Approve, ledger.Reject} {
 		t.Run(string(verdict), func(t *testing.T) {
 			d := newDesk(t)
@@ -176,6 +183,7 @@ func TestTheSameNonceTwiceIsANoOp(t *testing.T) {
 }
 
 func TestTheSameRevocationTwiceIsANoOp(t *testing.T) {
+	t.Parallel()
 	for _, reject := range []bool{false, true} {
 		d := newDesk(t)
 		v := d.approved("one")

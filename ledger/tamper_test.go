@@ -128,6 +128,7 @@ func is[T error](err error) bool {
 }
 
 func TestAChangedApprovalCantBeClaimed(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	var changes []string
 	approvals := map[string]ledger.Decided{}
@@ -153,6 +154,7 @@ func TestAChangedApprovalCantBeClaimed(t *testing.T) {
 }
 
 func TestAChangedApprovalCantBeginDispatch(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	var changes []string
 	claims := map[string]ledger.Claim{}
@@ -206,6 +208,7 @@ func (d *desk) noDeadEnd(name string, id int64) {
 
 // A changed row alone never helps anybody: the guards stop the change itself.
 func TestARawChangeOfAnApprovalIsAborted(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	d.approved("one")
 	plain := d.plain()
@@ -223,6 +226,7 @@ func TestARawChangeOfAnApprovalIsAborted(t *testing.T) {
 
 // What the guards let a plain connection do to an approval only ever takes it out.
 func TestAnApprovalTakenBackByRawSQLIsNotClaimed(t *testing.T) {
+	t.Parallel()
 	for name, statement := range map[string]string{
 		"drafted again": `UPDATE obligations SET status = 'drafted', updated_at = updated_at + 1`,
 		"closed":        `UPDATE obligations SET status = 'closed'`,
@@ -252,6 +256,7 @@ func TestAnApprovalTakenBackByRawSQLIsNotClaimed(t *testing.T) {
 }
 
 func TestAWaitingObligationThatRawSQLMadeIsNoDeadEnd(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	_, err := d.plain().Exec(`INSERT INTO obligations VALUES (7, 'acme', 'smtp', 'buyer@acme.example', 'we_owe_them', 'drafted', NULL, 1, 1, 1)`)
 	must(t, err)

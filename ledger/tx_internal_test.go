@@ -81,7 +81,7 @@ func steps(t *testing.T, l *Ledger) map[string]func(ctx context.Context) error {
 }
 
 // reads are the exported methods that are no steps. Prepared writes only where there is something to forget.
-var reads = []string{"Audit", "Check", "Claims", "Close", "Destinations", "ID", "Inbox", "Next", "Path", "Prepared", "Show", "Waiting"}
+var reads = []string{"Audit", "BackedOff", "Check", "Claims", "Close", "Destinations", "ID", "Inbox", "Next", "Path", "Prepared", "Show", "StillThere", "Waiting"}
 
 func TestTheTableOfStepsIsWhole(t *testing.T) {
 	known := steps(t, nil)

@@ -124,33 +124,36 @@ var onSideTables = []attack{
 	{"audit_delete", "the audit log is append-only", `DELETE FROM audit_log WHERE id = (SELECT max(id) FROM audit_log)`, ""},
 }
 
-// assault runs the attack in a transaction of its own, on the ledger that the dump before shows, and fails unless exactly the named condition aborts it and nothing changed.
-func (l life) assault(t *testing.T, conn *sql.Conn, before string, a attack) {
+// assault fails unless exactly the named condition aborts the attack. Whatever an attack without preparation does to the ledger stays, for
+// the caller to find; one with it is looked at here, and rolled back.
+func (l life) assault(t *testing.T, conn *sql.Conn, a attack) {
 	t.Helper()
 	exec := func(statement string) error {
 		_, err := conn.ExecContext(t.Context(), l.fill(statement))
 		return err
 	}
-	if err := exec("BEGIN IMMEDIATE"); err != nil {
-		t.Fatal(err)
+	if a.first == "" {
+		a.judge(t, exec(a.sql))
+		return
+	}
+	for _, statement := range append([]string{"BEGIN IMMEDIATE"}, strings.Split(a.first, ";")...) {
+		if err := exec(statement); err != nil {
+			t.Fatalf("%s: preparing %s: %v", a.trigger, statement, err)
+		}
 	}
 	defer exec("ROLLBACK")
-	if a.first != "" {
-		for _, statement := range strings.Split(a.first, ";") {
-			if err := exec(statement); err != nil {
-				t.Errorf("%s: preparing %s: %v", a.trigger, statement, err)
-				return
-			}
-		}
-		before = dump(t, conn)
+	before := dump(t, conn)
+	a.judge(t, exec(a.sql))
+	if after := dump(t, conn); after != before {
+		t.Errorf("%s changed the ledger:\n%s", a.sql, firstDifference(before, after))
 	}
-	err := exec(a.sql)
+}
+
+func (a attack) judge(t *testing.T, err error) {
+	t.Helper()
 	var refused *sqlite.Error
 	if !errors.As(err, &refused) || !strings.Contains(refused.Error(), "guard: "+a.says+" ") {
 		t.Errorf("guard_%s should say %q of %s\n\tgot %v", a.trigger, a.says, a.sql, err)
-	}
-	if after := dump(t, conn); after != before {
-		t.Errorf("%s changed the ledger:\n%s", a.sql, firstDifference(before, after))
 	}
 }
 

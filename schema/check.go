@@ -116,9 +116,9 @@ func flatten(groups [][]string) []string {
 	return out
 }
 
-// stored reads what the file has. Automatic indexes have no SQL and are left out.
+// stored reads what the file has. SQLite compares an object's type without case, so a row with another spelling is one all the same. Automatic indexes have no SQL and are left out.
 func stored(ctx context.Context, db querier) (map[string]string, error) {
-	rows, err := db.QueryContext(ctx, `SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL`)
+	rows, err := db.QueryContext(ctx, `SELECT lower(type), name, sql FROM sqlite_schema WHERE sql IS NOT NULL`)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +129,7 @@ func stored(ctx context.Context, db querier) (map[string]string, error) {
 		if err := rows.Scan(&kind, &name, &text); err != nil {
 			return nil, err
 		}
-		out[kind+" "+name] = text
+		out[kind+" "+name] += text // two rows of one name are one altered object
 	}
 	return out, rows.Err()
 }

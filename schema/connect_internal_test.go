@@ -127,3 +127,41 @@ func TestStatementsAreSplitAtBlankLines(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+func TestCheckMissesAnyObject(t *testing.T) {
+	db, err := Connect(newLedger(t), Read, time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	have, err := stored(t.Context(), db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := objects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(have) != len(want) || len(want) < 90 {
+		t.Fatalf("%d tables, indexes and triggers in the file, %d in the source", len(have), len(want))
+	}
+	refused := func(object, problem string) {
+		t.Helper()
+		var guard *GuardError
+		if err := compare("path", want, have); !errors.As(err, &guard) || guard.Object != object || guard.Problem != problem {
+			t.Errorf("%s %s: got %v", object, problem, err)
+		}
+	}
+	for object, text := range want {
+		delete(have, object)
+		refused(object, "missing")
+		have[object] = text + " "
+		refused(object, "altered")
+		have[object] = text
+	}
+	if err := compare("path", want, have); err != nil {
+		t.Error(err)
+	}
+	have["trigger extra"] = "CREATE TRIGGER extra"
+	refused("trigger extra", "not one of the ledger's own")
+}

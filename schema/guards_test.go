@@ -191,12 +191,18 @@ func TestEveryGuardAborts(t *testing.T) {
 		}
 	}
 	l := lived(t)
-	for _, pragma := range []string{"PRAGMA ignore_check_constraints = OFF", "PRAGMA ignore_check_constraints = ON"} {
+	for i, pragma := range []string{"PRAGMA ignore_check_constraints = ON", "PRAGMA ignore_check_constraints = OFF"} {
 		conn := l.plain(t, pragma)
 		before := dump(t, conn)
-		for _, a := range attacks() {
-			l.assault(t, conn, before, a)
+		for n, a := range attacks() {
+			if i == 1 && n%4 > 0 {
+				continue // checks on top of the guards can only refuse more: a sample will do
+			}
+			l.assault(t, conn, a)
 			delete(missing, a.trigger+": "+a.says)
+		}
+		if after := dump(t, conn); after != before {
+			t.Errorf("an attack changed the ledger:\n%s", firstDifference(before, after))
 		}
 	}
 	for key := range missing {

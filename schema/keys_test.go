@@ -68,32 +68,33 @@ func names(t *testing.T, conn *sql.Conn, text string, args ...any) []string {
 	return out
 }
 
+// Without the checks of the table definitions there are only the guards.
+const guardsAlone = "PRAGMA ignore_check_constraints = ON"
+
 func TestNoRowIsReplacedByAnyUniqueKey(t *testing.T) {
 	l := lived(t)
-	for _, pragma := range []string{"PRAGMA ignore_check_constraints = OFF", "PRAGMA ignore_check_constraints = ON"} {
-		conn := l.plain(t, pragma)
-		before := dump(t, conn)
-		tried := 0
-		for _, k := range keys(t, conn) {
-			columns := names(t, conn, `SELECT name FROM pragma_table_info($1) ORDER BY cid`, k.table)
-			rows := rowsOf(t, conn, k.table)
-			if len(rows) == 0 {
-				t.Errorf("%s is empty: the ledger that has lived lacks a row to attack", k.table)
-			}
-			for i, victim := range rows {
-				for _, like := range []int{i, (i + 1) % len(rows)} { // a copy of the victim, and of another row with the victim's key
-					statement, args := replacement(k, columns, victim, rows[like])
-					aborted(t, conn, before, statement, args...)
-					tried++
-				}
+	conn := l.plain(t, guardsAlone)
+	before := dump(t, conn)
+	tried := 0
+	for _, k := range keys(t, conn) {
+		columns := names(t, conn, `SELECT name FROM pragma_table_info($1) ORDER BY cid`, k.table)
+		rows := rowsOf(t, conn, k.table)
+		if len(rows) == 0 {
+			t.Errorf("%s is empty: the ledger that has lived lacks a row to attack", k.table)
+		}
+		for i, victim := range rows {
+			for _, like := range []int{i, (i + 1) % len(rows)} { // a copy of the victim, and of another row with the victim's key
+				statement, args := replacement(k, columns, victim, rows[like])
+				aborted(t, conn, before, statement, args...)
+				tried++
 			}
 		}
-		if tried < 200 {
-			t.Errorf("only %d replacements were tried", tried)
-		}
-		if after := dump(t, conn); after != before {
-			t.Errorf("a row was replaced:\n%s", firstDifference(before, after))
-		}
+	}
+	if tried < 200 {
+		t.Errorf("only %d replacements were tried", tried)
+	}
+	if after := dump(t, conn); after != before {
+		t.Errorf("a row was replaced:\n%s", firstDifference(before, after))
 	}
 }
 
@@ -177,26 +178,25 @@ func TestNoRowIsDeleted(t *testing.T) {
 
 func TestNoImmutableColumnIsUpdated(t *testing.T) {
 	l := lived(t)
-	for _, pragma := range []string{"PRAGMA ignore_check_constraints = OFF", "PRAGMA ignore_check_constraints = ON"} {
-		conn := l.plain(t, pragma)
-		before := dump(t, conn)
-		for _, table := range tables(t, conn) {
-			for _, column := range names(t, conn, `SELECT name FROM pragma_table_info($1) ORDER BY cid`, table) {
-				if mutable[table+"."+column] || unguarded[table] {
-					continue
-				}
-				for _, statement := range changesOf(t, conn, table, column) {
-					aborted(t, conn, before, statement)
-				}
+	conn := l.plain(t, guardsAlone)
+	before := dump(t, conn)
+	for _, table := range tables(t, conn) {
+		for _, column := range names(t, conn, `SELECT name FROM pragma_table_info($1) ORDER BY cid`, table) {
+			if mutable[table+"."+column] || unguarded[table] {
+				continue
+			}
+			for _, statement := range changesOf(t, conn, table, column) {
+				aborted(t, conn, before, statement)
 			}
 		}
-		if after := dump(t, conn); after != before {
-			t.Errorf("a row was changed:\n%s", firstDifference(before, after))
-		}
+	}
+	if after := dump(t, conn); after != before {
+		t.Errorf("a row was changed:\n%s", firstDifference(before, after))
 	}
 }
 
-// changesOf sets the column to something else, to another row's value, and to nothing, in one row after the other.
+// changesOf sets the column to something else, and to another row's value, in one row after the other: of the obligations' tables in all
+// states, of the others in a few.
 func changesOf(t *testing.T, conn *sql.Conn, table, column string) []string {
 	t.Helper()
 	primary := names(t, conn, `SELECT name FROM pragma_table_info($1) WHERE pk > 0 ORDER BY pk DESC`, table)[0]
@@ -206,7 +206,11 @@ func changesOf(t *testing.T, conn *sql.Conn, table, column string) []string {
 		other = fmt.Sprintf("coalesce(%s, 0) + 1000", column)
 	}
 	var out []string
-	for _, row := range query(t, conn, fmt.Sprintf(`SELECT quote(%s) FROM %s`, primary, table)) {
+	limit := 3
+	if strings.HasPrefix(table, "obligation") {
+		limit = 100
+	}
+	for _, row := range query(t, conn, fmt.Sprintf(`SELECT quote(%s) FROM %s LIMIT %d`, primary, table, limit)) {
 		for _, value := range []string{other, fmt.Sprintf("(SELECT max(%s) FROM %s)", column, table)} {
 			out = append(out, fmt.Sprintf("UPDATE OR REPLACE %s SET %s = %s WHERE %s = %s AND %s IS NOT %s", table, column, value, primary, row[0], column, value))
 		}

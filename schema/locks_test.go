@@ -85,7 +85,7 @@ func beShell(path string) error {
 // A lock lost: closing any descriptor of the file used to drop the process's locks on it, another program then took itself for the last
 // one there, and steps that had been committed disappeared with the write-ahead log.
 func TestNoCommittedStepDisappearsWhenTheFileIsOpenedBesideIt(t *testing.T) {
-	const steps = 60
+	const steps = 20
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	if err := ledger.Create(t.Context(), path); err != nil {
 		t.Fatal(err)

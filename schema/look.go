@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"syscall"
 )
 
 // Kind tells what a look at the file found.
@@ -57,6 +58,10 @@ func readHeader(path string) ([]byte, error) {
 		return nil, fmt.Errorf("ledger: %w", err)
 	}
 	defer file.Close()
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok && stat.Nlink > 1 {
+		// Write-ahead log and locks lie beside a name: through two names of one file, two workers would not see each other.
+		return nil, &NotLedgerError{path, "it has a second name (a hard link); remove the other one"}
+	}
 	if info.Size() == 0 {
 		return nil, &NotLedgerError{path, "it is empty"}
 	}

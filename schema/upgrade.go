@@ -231,7 +231,7 @@ func rebuild(ctx context.Context, tx *sql.Tx, ddl []string) error {
 }
 
 func dropAll(ctx context.Context, tx *sql.Tx, kind string) error {
-	names, err := column(ctx, tx, `SELECT name FROM sqlite_schema WHERE type = $1`, kind)
+	names, err := column(ctx, tx, `SELECT name FROM sqlite_schema WHERE lower(type) = $1`, kind)
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -221,10 +220,8 @@ func awaitBackup(t *testing.T, l life, done <-chan error) {
 			t.Fatalf("the upgrade ended before it had the lock: %v", err)
 		default:
 		}
-		for name := range maps.Keys(content(t, filepath.Dir(l.path))) {
-			if strings.Contains(name, ".backup-") {
-				return
-			}
+		if backups, err := filepath.Glob(filepath.Join(filepath.Dir(l.path), "*.backup-*")); err != nil || len(backups) > 0 {
+			return
 		}
 		runtime.Gosched()
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"countersign/ledger"
 )
@@ -90,6 +91,9 @@ func (p *pass) run(ctx context.Context) (err error) {
 	if err := p.recoverFirst(ctx); err != nil {
 		return err
 	}
+	if err := p.tellBackedOff(ctx); err != nil {
+		return orStopped(ctx, err)
+	}
 	destinations, err := p.ledger.Destinations(ctx, p.filter())
 	if err != nil {
 		return orStopped(ctx, err)
@@ -109,6 +113,22 @@ func (p *pass) recoverFirst(ctx context.Context) error {
 	p.report.add(Ambiguous, found.Unknown...)
 	p.report.add(Ambiguous, found.Bad...)
 	return orStopped(ctx, err)
+}
+
+// tellBackedOff reports what waits at destinations that are left alone for now: whoever has just mended their mail server has to hear
+// why nothing happens, and until when.
+func (p *pass) tellBackedOff(ctx context.Context) error {
+	resting, err := p.ledger.BackedOff(ctx, p.filter())
+	if err != nil {
+		return err
+	}
+	for _, b := range resting {
+		why := fmt.Errorf("left alone until %s, since it could not be prepared: %s", b.Until.UTC().Format(time.RFC3339), b.Cause)
+		if err := (&lane{pass: p}).pastBy(ctx, b.Destination, Skipped, why); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // plan lists what would be tried.

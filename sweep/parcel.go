@@ -99,7 +99,10 @@ func (m *parcel) stillOurs() error {
 	if !m.destination.mine() {
 		return ErrTakenOver
 	}
-	return m.worker.check()
+	if err := m.worker.check(); err != nil {
+		return err
+	}
+	return m.ledger.StillThere()
 }
 
 func (m *parcel) step(s Step) { m.opts.Step(s, m.item) }

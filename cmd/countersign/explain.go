@@ -132,6 +132,7 @@ func ledgerRules() []rule {
 		on(exitFailure, "connection", say[*schema.ConnectionError]("nothing was read or written")),
 		on(exitFailure, "upgrade_stopped", say[*schema.UpgradeStoppedError]("mend the rows named with the program that wrote them, then upgrade again")),
 		on(exitFailure, "guards", say[*ledger.GuardError](programName+" db check tells what is wrong")),
+		on(exitFailure, "moved", say[*ledger.MovedError]("put it back, or correct the configuration's [ledger] path, and see that no other pass runs on it")),
 		on(exitFailure, "disk_full", say[*ledger.FullError]("")),
 	}
 }

@@ -48,6 +48,7 @@ var explained = map[string]struct {
 	"ledger.InputError":               {&ledger.InputError{}, exitRefused},
 	"ledger.LostClaimError":           {&ledger.LostClaimError{}, exitConflict},
 	"ledger.MismatchError":            {&ledger.MismatchError{}, exitConflict},
+	"ledger.MovedError":               {&ledger.MovedError{}, exitFailure},
 	"ledger.NonceError":               {&ledger.NonceError{}, exitConflict},
 	"ledger.NotFoundError":            {&ledger.NotFoundError{}, exitUsage},
 	"ledger.OwnDraftError":            {&ledger.OwnDraftError{}, exitUnauthorised},
