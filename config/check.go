@@ -25,6 +25,9 @@ func (c *Config) check(at lines) []Problem {
 	k.operators(c.Operators)
 	if c.Internal != nil {
 		k.internal(*c.Internal)
+		if c.Transports.Slack == nil {
+			k.report("internal", "needs the section [transports.slack]: its bot is the one that tells")
+		}
 	}
 	if c.Transports.Local != nil {
 		k.path("transports.local.dir", c.Transports.Local.Dir)
@@ -39,6 +42,10 @@ func (c *Config) check(at lines) []Problem {
 		k.telegram(*c.Transports.Telegram)
 	}
 	k.deliver(c.Deliver)
+	k.notify(c.Notify)
+	between(k, "agents.max_waiting", c.Agents.MaxWaiting, 0, 1_000_000)
+	between(k, "agents.max_hourly", c.Agents.MaxHourly, 0, 1_000_000)
+	k.followups(c.Followups)
 	k.limits(c.Limits)
 	return k.problems
 }
@@ -100,13 +107,28 @@ func (k *checker) operators(entries []operator.Entry) {
 // slackChannel is a public or private channel. A direct message has an id with D, and is no place for notices.
 var slackChannel = regexp.MustCompile(`^[CG][A-Z0-9]+$`)
 
+// internal is wanted whole: a destination that is named by half can't be verified.
 func (k *checker) internal(i Internal) {
-	k.oneOf("internal.platform", i.Platform, "slack")
-	if !operator.IsSlackTeam(i.Team) {
-		k.report("internal.team", "must be a workspace id such as T0EXAMPLE, is %q", i.Team)
+	const (
+		team    = "the workspace id, such as T0EXAMPLE"
+		channel = "the id of a channel, such as C0INTERNAL"
+	)
+	if i.Platform == "" {
+		k.report("internal.platform", `is missing: "slack"`)
+	} else {
+		k.oneOf("internal.platform", i.Platform, "slack")
 	}
-	if !slackChannel.MatchString(i.Channel) {
-		k.report("internal.channel", "must be the id of a channel, such as C0INTERNAL, no name and no direct message; is %q", i.Channel)
+	switch {
+	case i.Team == "":
+		k.report("internal.team", "is missing: "+team)
+	case !operator.IsSlackTeam(i.Team):
+		k.report("internal.team", "must be "+team+", is %q", i.Team)
+	}
+	switch {
+	case i.Channel == "":
+		k.report("internal.channel", "is missing: "+channel)
+	case !slackChannel.MatchString(i.Channel):
+		k.report("internal.channel", "must be "+channel+", no name and no direct message; is %q", i.Channel)
 	}
 }
 

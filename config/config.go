@@ -22,6 +22,9 @@ type Config struct {
 	Internal   *Internal        `toml:"internal"`
 	Transports Transports       `toml:"transports"`
 	Deliver    Deliver          `toml:"deliver"`
+	Notify     Notify           `toml:"notify"`
+	Agents     Agents           `toml:"agents"`
+	Followups  Followups        `toml:"followups"`
 	Limits     Limits           `toml:"limits"`
 
 	warnings []string
@@ -84,8 +87,8 @@ type SMTP struct {
 // Slack posts messages as a bot.
 type Slack struct {
 	Token         Secret        `toml:"token"`          // of the bot, xoxb-…
-	AppToken      Secret        `toml:"app_token"`      // for the operators' surface
-	SigningSecret Secret        `toml:"signing_secret"` // for the operators' surface
+	AppToken      Secret        `toml:"app_token"`      // for the operators' surface in Socket Mode, xapp-…
+	SigningSecret Secret        `toml:"signing_secret"` // for the operators' surface over HTTP
 	APIURL        string        `toml:"api_url"`        // default https://slack.com/api/
 	TextLimit     int           `toml:"text_limit"`     // of one message, in characters; 1 to 40,000, default 4,000
 	Timeout       time.Duration `toml:"timeout"`        // of connecting, and of each question; 1 s to 10 min, default 30 s
@@ -107,6 +110,33 @@ type Deliver struct {
 	Hold           time.Duration `toml:"hold"`             // between approval and delivery; 0 to 168 h, default 0
 }
 
+// Notify says how long a draft may wait for a decision before the internal channel is reminded of it, by its priority. 0 is never.
+type Notify struct {
+	RemindP0 time.Duration `toml:"remind_p0"` // 0 to 8760 h, default 15 min
+	RemindP1 time.Duration `toml:"remind_p1"` // default 1 h
+	RemindP2 time.Duration `toml:"remind_p2"` // default 4 h
+	RemindP3 time.Duration `toml:"remind_p3"` // default 24 h
+}
+
+// Agents limits each agent, so that one that runs wild doesn't bury the operators. 0 is no limit.
+type Agents struct {
+	MaxWaiting int `toml:"max_waiting"` // drafts that wait for a decision; 0 to 1,000,000, default 100
+	MaxHourly  int `toml:"max_hourly"`  // filings within an hour; 0 to 1,000,000, default 200
+}
+
+// Followups says how agents are told what became of their drafts, without asking: by a command or a webhook, or, if neither is
+// configured, not at all. Their inbox has it in any case.
+type Followups struct {
+	Command []string      `toml:"command"` // an absolute path, and arguments; gets each follow-up on its standard input
+	Env     []string      `toml:"env"`     // names of the variables that the command gets; it gets no others
+	URL     string        `toml:"url"`     // https, or http to this machine; each follow-up is posted to it. May hold a secret
+	Secret  Secret        `toml:"secret"`  // signs what is posted
+	Timeout time.Duration `toml:"timeout"` // of one follow-up; 1 s to 10 min, default 10 s
+}
+
+// Configured tells whether agents are told.
+func (f Followups) Configured() bool { return len(f.Command) > 0 || f.URL != "" }
+
 // Limits are the longest fields that a filing may have, in characters (Unicode code points).
 type Limits struct {
 	Text         int `toml:"text"`         // default 40,000
@@ -122,8 +152,11 @@ type Limits struct {
 // Default is the configuration of an empty file: no operators, no transports, relative paths.
 func Default() *Config {
 	return &Config{
-		Ledger:  Ledger{Path: "countersign.db", BusyTimeout: 5 * time.Second},
-		Deliver: Deliver{Timeout: time.Minute, Concurrency: 8},
+		Ledger:    Ledger{Path: "countersign.db", BusyTimeout: 5 * time.Second},
+		Deliver:   Deliver{Timeout: time.Minute, Concurrency: 8},
+		Notify:    Notify{RemindP0: 15 * time.Minute, RemindP1: time.Hour, RemindP2: 4 * time.Hour, RemindP3: 24 * time.Hour},
+		Agents:    Agents{MaxWaiting: 100, MaxHourly: 200},
+		Followups: Followups{Timeout: 10 * time.Second},
 		Limits: Limits{
 			Text: 40_000, Subject: 300, Summary: 200, Context: 4_000, Counterparty: 120, Channel: 500, Thread: 998, User: 120,
 		},

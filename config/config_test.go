@@ -84,6 +84,12 @@ func TestEmptyFileHasTheDefaults(t *testing.T) {
 	if c.Limits != want {
 		t.Errorf("limits %+v", c.Limits)
 	}
+	if want := (config.Notify{RemindP0: 15 * time.Minute, RemindP1: time.Hour, RemindP2: 4 * time.Hour, RemindP3: 24 * time.Hour}); c.Notify != want {
+		t.Errorf("notify %+v", c.Notify)
+	}
+	if want := (config.Agents{MaxWaiting: 100, MaxHourly: 200}); c.Agents != want || c.Followups.Configured() || c.Followups.Timeout != 10*time.Second {
+		t.Errorf("agents %+v, follow-ups %+v", c.Agents, c.Followups)
+	}
 	if c.Internal != nil || c.Transports.Local != nil || c.Transports.SMTP != nil || len(c.Operators) != 0 {
 		t.Errorf("something is configured: %+v", c)
 	}
@@ -122,11 +128,33 @@ username = "desk@example.com"
 password = "env:SMTP_PASSWORD"
 timeout = "20s"
 
+[transports.slack]
+token = "env:SLACK_BOT_TOKEN"
+app_token = "env:SLACK_APP_TOKEN"
+signing_secret = "file:/etc/countersign/slack"
+api_url = "https://slack.example/api/"
+text_limit = 100
+timeout = "5s"
+
 [deliver]
 timeout = "90s"
 rate_limit_waits = 2
 concurrency = 3
 hold = "10m"
+
+[notify]
+remind_p0 = "1m"
+remind_p1 = ""
+remind_p2 = "0s"
+
+[agents]
+max_waiting = 7
+max_hourly = 0
+
+[followups]
+command = ["/usr/local/bin/tell", "--all", "$x"]
+env = ["PATH", "TELL_TOKEN"]
+timeout = "3s"
 
 [limits]
 text = 1
@@ -139,10 +167,6 @@ thread = 7
 user = 8
 `)
 	dir := filepath.Dir(c.Path)
-	password, err := config.ParseSecret("env:SMTP_PASSWORD")
-	if err != nil {
-		t.Fatal(err)
-	}
 	want := config.Config{
 		Ledger: config.Ledger{Path: "/var/lib/desk/q?x.db", BusyTimeout: 250 * time.Millisecond},
 		Operators: []operator.Entry{
@@ -154,11 +178,20 @@ user = 8
 			Local: &config.Local{Dir: filepath.Join(dir, "out")},
 			SMTP: &config.SMTP{
 				Address: "smtp.example.com:587", TLS: config.TLSImplicit, AllowPlaintext: true, CAFile: filepath.Join(dir, "roots.pem"),
-				From: "Desk <desk@example.com>", Auth: config.AuthPlain, Username: "desk@example.com", Password: password, Timeout: 20 * time.Second,
+				From: "Desk <desk@example.com>", Auth: config.AuthPlain, Username: "desk@example.com", Password: secret(t, "env:SMTP_PASSWORD"), Timeout: 20 * time.Second,
+			},
+			Slack: &config.Slack{
+				Token: secret(t, "env:SLACK_BOT_TOKEN"), AppToken: secret(t, "env:SLACK_APP_TOKEN"), SigningSecret: secret(t, "file:/etc/countersign/slack"),
+				APIURL: "https://slack.example/api/", TextLimit: 100, Timeout: 5 * time.Second,
 			},
 		},
 		Deliver: config.Deliver{Timeout: 90 * time.Second, RateLimitWaits: 2, Concurrency: 3, Hold: 10 * time.Minute},
-		Limits:  config.Limits{Text: 1, Subject: 2, Summary: 3, Context: 4, Counterparty: 5, Channel: 6, Thread: 7, User: 8},
+		Notify:  config.Notify{RemindP0: time.Minute, RemindP3: 24 * time.Hour},
+		Agents:  config.Agents{MaxWaiting: 7},
+		Followups: config.Followups{
+			Command: []string{"/usr/local/bin/tell", "--all", "$x"}, Env: []string{"PATH", "TELL_TOKEN"}, Timeout: 3 * time.Second,
+		},
+		Limits: config.Limits{Text: 1, Subject: 2, Summary: 3, Context: 4, Counterparty: 5, Channel: 6, Thread: 7, User: 8},
 	}
 	for _, part := range []struct {
 		name      string
@@ -166,6 +199,7 @@ user = 8
 	}{
 		{"ledger", c.Ledger, want.Ledger}, {"operators", c.Operators, want.Operators}, {"internal", c.Internal, want.Internal},
 		{"transports", c.Transports, want.Transports}, {"deliver", c.Deliver, want.Deliver}, {"limits", c.Limits, want.Limits},
+		{"notify", c.Notify, want.Notify}, {"agents", c.Agents, want.Agents}, {"followups", c.Followups, want.Followups},
 	} {
 		if !reflect.DeepEqual(part.got, part.want) {
 			t.Errorf("%s: got %+v, want %+v", part.name, part.got, part.want)
@@ -326,7 +360,8 @@ thread = 999
 `),
 		"3: ledger.path: must not be empty",
 		"4: ledger.busy_timeout: must be between 1ms and 10m0s, is 0s",
-		`5: internal.team: must be a workspace id such as T0EXAMPLE, is ""`,
+		"5: internal.team: is missing: the workspace id, such as T0EXAMPLE",
+		"5: internal: needs the section [transports.slack]: its bot is the one that tells",
 		`6: internal.platform: must be one of "slack", is "telegram"`,
 		`7: internal.channel: must be the id of a channel`,
 		"9: transports.local.dir: must not contain a NUL",
@@ -475,7 +510,8 @@ func TestTemplateIsAConfiguration(t *testing.T) {
 		t.Errorf("transports %+v, internal %+v", c.Transports, c.Internal)
 	}
 	defaults := config.Default()
-	if c.Limits != defaults.Limits || c.Deliver != defaults.Deliver || c.Ledger.BusyTimeout != defaults.Ledger.BusyTimeout {
+	if c.Notify != defaults.Notify || c.Agents != defaults.Agents || !reflect.DeepEqual(c.Followups, defaults.Followups) ||
+		c.Limits != defaults.Limits || c.Deliver != defaults.Deliver || c.Ledger.BusyTimeout != defaults.Ledger.BusyTimeout {
 		t.Errorf("the template changes a default: %+v", c)
 	}
 	if w := c.Warnings(); len(w) != 0 {
@@ -503,6 +539,15 @@ func TestTemplateWithEverySettingSwitchedOn(t *testing.T) {
 		if got != want || c.Transports.SMTP.Password.String() != "env:SMTP_PASSWORD" {
 			t.Errorf("smtp %+v", c.Transports.SMTP)
 		}
+		if s := c.Transports.Slack; s.AppToken.String() != "env:SLACK_APP_TOKEN" || s.SigningSecret.String() != "env:SLACK_SIGNING_SECRET" {
+			t.Errorf("slack %+v", s)
+		}
+		if f := c.Followups; f.Command[0] != "/usr/local/bin/tell-agent" || f.Env[0] != "PATH" || f.Timeout != 10*time.Second {
+			t.Errorf("follow-ups %+v", f)
+		}
+		if c.Notify != config.Default().Notify || c.Agents != config.Default().Agents {
+			t.Errorf("notify %+v, agents %+v", c.Notify, c.Agents)
+		}
 		if c.Internal == nil || c.Limits != config.Default().Limits || c.Ledger.BusyTimeout != 5*time.Second {
 			t.Errorf("%+v", c)
 		}
@@ -515,7 +560,7 @@ func TestTemplateWithEverySettingSwitchedOn(t *testing.T) {
 func TestTemplateHasTheOrderOfTheExample(t *testing.T) {
 	text := string(config.Template("a", hash))
 	last := -1
-	for _, section := range []string{"[ledger]", "[[operators]]", "[internal]", "[transports.local]", "[transports.smtp]", "[deliver]", "[limits]"} {
+	for _, section := range []string{"[ledger]", "[[operators]]", "[internal]", "[transports.local]", "[transports.smtp]", "[deliver]", "[notify]", "[agents]", "[followups]", "[limits]"} {
 		at := strings.Index(text, "\n"+section)
 		if at < 0 {
 			at = strings.Index(text, "\n#"+section)
@@ -545,6 +590,11 @@ func TestWarnings(t *testing.T) {
 	}{
 		{"nothing configured", "", 0o600, []string{"operators: none is configured", "transports: none is configured"}},
 		{"an operator who can't decide", "[transports.local]\n[[operators]]\nid = \"ann\"\n", 0o600, []string{`operators[0]: operator "ann" has no terminal token`}},
+		{"an operator who decides in Slack", "[[operators]]\nid = \"ann\"\nslack_team = \"T1\"\nslack_user = \"U1\"\n" + internal + slackWith(""), 0o600, nil},
+		{"a Slack user without a channel", "[[operators]]\nid = \"ann\"\nslack_team = \"T1\"\nslack_user = \"U1\"\n" + slackWith(""), 0o600,
+			[]string{`operators[0]: operator "ann" has no terminal token, and no Slack user with an internal channel`}},
+		{"a literal secret of the hook", smtpWith("password = \"env:PW\"\n[followups]\nurl = \"https://a.example\"\nsecret = \"hunter2\""), 0o600,
+			[]string{"followups.secret: the configuration holds the secret itself"}},
 		{"a literal password", smtpWith(`password = "hunter2"`), 0o600, []string{"transports.smtp.password: the configuration holds the secret itself"}},
 		{"a literal password for all to read", smtpWith(`password = "hunter2"`), 0o644, []string{"can be read by others than its owner: chmod 600 it"}},
 		{"a literal password for the group", smtpWith(`password = "hunter2"`), 0o640, []string{"can be read by others than its owner"}},

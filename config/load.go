@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/BurntSushi/toml"
+
+	"countersign/inputfile"
 )
 
 // maxFile is the most that a configuration may hold, in bytes.
@@ -21,7 +23,7 @@ func Load(path string) (*Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configuration %s: %w", path, err)
 	}
-	data, info, err := readRegular(abs, maxFile)
+	data, info, err := inputfile.Read(abs, maxFile)
 	if err != nil {
 		return nil, unreadable(abs, err)
 	}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"countersign/inputfile"
 )
 
 // maxSecret is the most that a secret's file may hold, in bytes. Keys and tokens are far shorter; a device or a log isn't.
@@ -105,7 +107,7 @@ func (l *location) fromEnvironment() (string, error) {
 }
 
 func (l *location) fromFile() (string, error) {
-	data, _, err := readRegular(l.name, maxSecret)
+	data, _, err := inputfile.Read(l.name, maxSecret)
 	if err != nil {
 		return "", fmt.Errorf("secret file:%s: %w", l.name, withoutPath(err))
 	}

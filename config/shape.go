@@ -67,7 +67,7 @@ func (s *shape) value(key string, v any, t reflect.Type) {
 	case t == secretType:
 		s.secret(key, v)
 	case t.Kind() == reflect.Slice:
-		s.tables(key, v, t.Elem())
+		s.list(key, v, t.Elem())
 	case t.Kind() == reflect.Struct:
 		if table, ok := v.(map[string]any); ok {
 			s.table(key, table, t)
@@ -95,6 +95,9 @@ func (s *shape) duration(key string, v any) {
 		s.mismatch(key, `a string with a unit, such as "30s"`, v)
 		return
 	}
+	if text == "" && strings.HasPrefix(key, "notify.") {
+		return // never
+	}
 	if _, err := time.ParseDuration(text); err != nil {
 		s.report(key, `must be a time with a unit, such as "30s" or "1h30m", is %q`, text)
 	}
@@ -111,8 +114,8 @@ func (s *shape) secret(key string, v any) {
 	}
 }
 
-// tables takes both forms of an array of tables: [[operators]] and operators = [{…}].
-func (s *shape) tables(key string, v any, element reflect.Type) {
+// list takes a list of strings, and both forms of an array of tables: [[operators]] and operators = [{…}].
+func (s *shape) list(key string, v any, element reflect.Type) {
 	var all []any
 	switch list := v.(type) {
 	case []map[string]any:
@@ -122,7 +125,12 @@ func (s *shape) tables(key string, v any, element reflect.Type) {
 	case []any:
 		all = list
 	default:
-		s.mismatch(key, "a list of tables, each under [["+key+"]]", v)
+		want := "a list of tables, each under [[" + key + "]]"
+		if element.Kind() == reflect.String {
+			want = `a list of strings, such as ["a", "b"]`
+		}
+		s.mismatch(key, want, v)
+		return
 	}
 	for i, one := range all {
 		s.value(indexed(key, i), one, element)

@@ -34,8 +34,8 @@ func (c *Config) warnOperators(add func(string, ...any)) {
 		add("operators: none is configured, so nobody can decide; `countersign init` makes the first")
 	}
 	for i, o := range c.Operators {
-		if o.TokenSHA256 == "" {
-			add("%s: operator %q has no terminal token, and this version has no other way to decide", indexed("operators", i), o.ID)
+		if o.TokenSHA256 == "" && (o.SlackUser == "" || c.Internal == nil) {
+			add("%s: operator %q has no terminal token, and no Slack user with an internal channel to decide in", indexed("operators", i), o.ID)
 		}
 	}
 }
@@ -58,7 +58,7 @@ func (c *Config) secrets() []namedSecret {
 	if t := c.Transports.Telegram; t != nil {
 		all = append(all, namedSecret{"transports.telegram.token", t.Token})
 	}
-	return all
+	return append(all, namedSecret{"followups.secret", c.Followups.Secret})
 }
 
 func (c *Config) warnLiteral(key string, secret Secret, shared bool, add func(string, ...any)) {

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"time"
@@ -29,11 +30,15 @@ type Desk struct {
 	operators  *operator.Directory
 	transports map[string]transports.Transport
 	sweeper    *sweep.Sweeper
+	surface    surface
+	now        func() time.Time
+	log        *slog.Logger
 }
 
 // Options inject what tests set. The zero value is ready for use.
 type Options struct {
 	Now func() time.Time // time.Now
+	Log *slog.Logger     // nothing is logged
 }
 
 // ConfigError says which section of the configuration can't be used, for a reason that only its user could find.
@@ -53,11 +58,18 @@ func Open(ctx context.Context, c *config.Config, opts Options) (*Desk, error) {
 	if err != nil {
 		return nil, &ConfigError{Section: "operators", Err: err}
 	}
-	d := &Desk{config: c, limits: ledger.Limits(c.Limits), operators: operators}
+	d := &Desk{config: c, limits: ledger.Limits(c.Limits), operators: operators, now: opts.Now, log: opts.Log}
+	if d.now == nil {
+		d.now = time.Now
+	}
+	if d.log == nil {
+		d.log = slog.New(slog.DiscardHandler)
+	}
 	if d.transports, err = openTransports(c.Transports, opts.Now); err != nil {
 		return nil, err
 	}
-	d.Ledger, err = ledger.Open(ctx, c.Ledger.Path, ledger.Options{Now: opts.Now, BusyTimeout: c.Ledger.BusyTimeout, Route: d.route})
+	d.Ledger, err = ledger.Open(ctx, c.Ledger.Path, ledger.Options{Now: opts.Now, BusyTimeout: c.Ledger.BusyTimeout, Route: d.route,
+		Agents: ledger.AgentLimits{Waiting: c.Agents.MaxWaiting, Hourly: c.Agents.MaxHourly}, Hook: c.Followups.Configured()})
 	if err != nil {
 		return nil, err
 	}
@@ -80,12 +92,11 @@ func (d *Desk) Operator(ctx context.Context, token string) (operator.Operator, e
 	return op, err
 }
 
-// route says where internal notices go. No destination is verified by this version, so they stay in the outbox and on the operator's
-// surface; there is no fall-back.
+// route says where internal notices go. They are queued for the internal destination, which is verified before each batch; without one
+// they stay in the ledger and on the operator's surface. There is no fall-back.
 func (d *Desk) route() ledger.Notice {
-	reason := "no internal destination is configured"
-	if d.config.Internal != nil {
-		reason = "the internal destination was not verified: this version sends no notices"
+	if d.config.Internal == nil {
+		return ledger.Notice{Routed: ledger.RoutedRetained, Reason: "no internal destination is configured"}
 	}
-	return ledger.Notice{Routed: ledger.RoutedRetained, Reason: reason}
+	return ledger.Notice{Routed: ledger.RoutedInternal, Reason: "queued for the internal destination, which is verified before anything is told"}
 }

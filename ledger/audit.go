@@ -24,21 +24,26 @@ type event struct {
 	name, source, actor  string
 	obligation, decision int64 // 0: none
 	detail               map[string]any
+	notice               string // told to the operators' channel too; "" is nothing
 }
 
 // maxActor bounds an actor's name in the log, in bytes.
 const maxActor = 200
 
-// record appends an audit row in the step's own transaction. It is the one place that writes the log.
+// record appends an audit row in the step's own transaction, and the notice that tells the same. It is the one place that writes the log.
 func record(ctx context.Context, tx *txn, e event) error {
 	detail, err := canonical(e.detail)
 	if err != nil {
 		return err
 	}
-	return tx.exec(ctx, `
+	err = tx.exec(ctx, `
 		INSERT INTO audit_log (at_us, event, source, actor, obligation_id, decision_id, detail)
 		VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 		tx.us, e.name, e.source, logged(e.actor), idOrNull(e.obligation), idOrNull(e.decision), detail)
+	if err != nil || e.notice == "" {
+		return err
+	}
+	return queueNotice(ctx, tx, e.obligation, e.name, e.notice)
 }
 
 // logged is an actor's name as the log keeps it: that of a refused filing may be anything.

@@ -23,19 +23,31 @@ func (l *Ledger) Check(ctx context.Context) (Checked, error) {
 		if err := schema.Check(ctx, tx, l.path); err != nil {
 			out.Problems = append(out.Problems, err.Error())
 		}
-		for _, check := range soundness {
-			rows, err := tx.QueryContext(ctx, check)
-			if err != nil {
-				return err
-			}
-			if err := collect(rows, &out.Problems); err != nil {
-				return err
-			}
-		}
-		return wrongHashes(ctx, tx, &out.Problems)
+		found, err := unsound(ctx, tx)
+		out.Problems = append(out.Problems, found...)
+		return err
 	})
 	out.OK = err == nil && len(out.Problems) == 0
 	return out, err
+}
+
+// unsound lists what is wrong with the rows, whatever guards there are.
+func unsound(ctx context.Context, tx *sql.Tx) ([]string, error) {
+	var found []string
+	for _, check := range soundness {
+		rows, err := tx.QueryContext(ctx, check)
+		if err != nil {
+			return nil, err
+		}
+		if err := collect(rows, &found); err != nil {
+			return nil, err
+		}
+	}
+	if err := wrongHashes(ctx, tx, &found); err != nil {
+		return nil, err
+	}
+	err := unreadable(ctx, tx, &found)
+	return found, err
 }
 
 // soundness are queries whose every row is a problem. The database's guards keep them empty; a file changed outside SQLite may not.
@@ -57,6 +69,14 @@ var soundness = []string{
 	`SELECT 'obligation ' || o.id || ' is approved without a snapshot of its epoch' FROM obligations o
 		WHERE o.status = 'approved' AND NOT EXISTS (
 			SELECT 1 FROM obligation_approval_snapshots s WHERE s.obligation_id = o.id AND s.draft_epoch = o.updated_at)`,
+	`SELECT 'obligation ' || o.id || ' is approved, but its approval was taken out of circulation or used up' FROM obligations o
+		WHERE o.status = 'approved'
+			AND EXISTS (SELECT 1 FROM obligation_approval_snapshots s WHERE s.obligation_id = o.id AND s.draft_epoch = o.updated_at)
+			AND NOT EXISTS (SELECT 1 FROM obligation_approval_snapshots s WHERE s.obligation_id = o.id AND s.draft_epoch = o.updated_at
+				AND NOT EXISTS (SELECT 1 FROM voided_approvals v WHERE v.decision_id = s.decision_id)
+				AND NOT EXISTS (SELECT 1 FROM obligation_delivery_claims c WHERE c.decision_id = s.decision_id AND c.state IN ('cancelled', 'delivered')))`,
+	`SELECT 'the newest filing of obligation ' || f.obligation_id || ' is of a later epoch than the obligation' FROM filings f
+		JOIN obligations o ON o.id = f.obligation_id WHERE f.epoch > o.updated_at`,
 	`SELECT 'audit row ' || a.id || ' does not follow its predecessor' FROM audit_log a
 		WHERE a.id > 1 AND NOT EXISTS (SELECT 1 FROM audit_log b WHERE b.id = a.id - 1)`,
 }
@@ -91,6 +111,26 @@ func wrongHashes(ctx context.Context, tx *sql.Tx, into *[]string) error {
 		}
 		if HashText(text) != hash {
 			*into = append(*into, fmt.Sprintf("the %s of obligation %d does not match its hash", what, id))
+		}
+	}
+	return rows.Err()
+}
+
+// unreadable finds what the readers show as such.
+func unreadable(ctx context.Context, tx *sql.Tx, into *[]string) error {
+	rows, err := tx.QueryContext(ctx, `SELECT obligation_id, markers FROM filings`)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id int64
+		var markers string
+		if err := rows.Scan(&id, &markers); err != nil {
+			return err
+		}
+		if _, readable := readMarkers(markers); !readable {
+			*into = append(*into, fmt.Sprintf("a filing of obligation %d has markers that can't be read", id))
 		}
 	}
 	return rows.Err()

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"countersign/schema"
 )
 
 // Whatever was changed outside of the guards, `db check` finds it.
@@ -23,7 +25,7 @@ func TestCheckFindsWhatDoesNotFitTogether(t *testing.T) {
 	wrongText := reach("f", func() int64 { return d.file(d.filing("one")).ObligationID })
 	checked, err := d.Check(t.Context())
 	must(t, err)
-	if !checked.OK || len(checked.Problems) != 0 || checked.LedgerID != d.ID() || checked.Version != 1 {
+	if !checked.OK || len(checked.Problems) != 0 || checked.LedgerID != d.ID() || checked.Version != schema.Version {
 		t.Fatalf("a sound ledger: %+v", checked)
 	}
 	d.tamper(

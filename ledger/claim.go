@@ -144,6 +144,9 @@ func (l *Ledger) BeginDispatch(ctx context.Context, c Claim) (Payload, error) {
 			return l.takeOut(ctx, tx, a, kind, unusable)
 		}
 		out = a.payload(c, tx)
+		if err := outdate(ctx, tx, c.ObligationID); err != nil {
+			return err
+		}
 		return begin(ctx, tx, c)
 	})
 	if err = errors.Join(unusable, err); err != nil {

@@ -45,10 +45,11 @@ const (
 	MarkDuplicate           = "DUPLICATE OF"
 	MarkUnresolved          = "UNRESOLVED_DELIVERY"
 	MarkRollback            = "ROLLBACK"
+	MarkUnreadable          = "UNREADABLE MARKERS" // what is stored as a draft's markers is none; nobody can approve it
 )
 
 var allMarks = []string{MarkBaselineOverride, MarkBaselineUnavailable, MarkBaselineFacts, MarkHiddenText, MarkNewDestination,
-	MarkLooksLike, MarkDuplicate, MarkUnresolved, MarkRollback}
+	MarkLooksLike, MarkDuplicate, MarkUnresolved, MarkRollback, MarkUnreadable}
 
 // Draft is a filing that went through Clean: what is stored, hashed and shown from here on. The zero Draft is refused by File.
 type Draft struct {

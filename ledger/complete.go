@@ -2,6 +2,8 @@ package ledger
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -11,6 +13,7 @@ type Receipt struct {
 	Coordinate string
 	Altered    bool // the provider's echo differs from the approved text
 	Detail     string
+	Worker     string // who got it, where another one records it (ConfirmSpooled)
 }
 
 func (r Receipt) check() error {
@@ -34,7 +37,8 @@ type attempt struct {
 	altered             bool
 }
 
-// Complete writes receipt, claim and `sent` in one transaction. Repeating it identically is a no-op, contradicting it an error.
+// Complete writes receipt, claim and `sent` in one transaction. Repeating it identically is a no-op, contradicting it an error
+// (*ContradictionError). A repetition that has found out that the text was altered is recorded, since it may be the only one to say so.
 func (l *Ledger) Complete(ctx context.Context, c Claim, r Receipt) error {
 	s := step{verb: "complete", actor: c.Worker, obligation: c.ObligationID, decision: c.DecisionID}
 	return l.do(ctx, s, func(ctx context.Context, tx *txn) error {
@@ -46,7 +50,7 @@ func (l *Ledger) Complete(ctx context.Context, c Claim, r Receipt) error {
 			return err
 		}
 		if h.heldBy(c) && h.state == ClaimDelivered {
-			return sameReceipt(ctx, tx, h, r.Coordinate)
+			return l.sameReceipt(ctx, tx, h, r, c.Worker)
 		}
 		if !h.heldBy(c) || h.state != ClaimDispatching {
 			return &LostClaimError{h.obligation, c.DecisionID, h.state}
@@ -55,27 +59,56 @@ func (l *Ledger) Complete(ctx context.Context, c Claim, r Receipt) error {
 	})
 }
 
-func sameReceipt(ctx context.Context, tx *txn, h held, coordinate string) error {
-	var have string
-	err := tx.QueryRowContext(ctx, `
-		SELECT coalesce(coordinate, '') FROM obligation_deliveries WHERE obligation_id = $1 AND decision_id = $2`, h.obligation, h.decision).Scan(&have)
+func (l *Ledger) sameReceipt(ctx context.Context, tx *txn, h held, r Receipt, worker string) error {
+	have, err := coordinateOnRecord(ctx, tx, h)
 	if err != nil {
 		return err
 	}
-	if have != coordinate {
-		return &ContradictionError{h.obligation, h.decision, fmt.Sprintf("it was delivered as %q, not as %q", have, coordinate)}
+	if have != r.Coordinate {
+		return &ContradictionError{h.obligation, h.decision, fmt.Sprintf("it was delivered as %q, not as %q", have, r.Coordinate)}
 	}
-	return nil
+	known, err := exists(ctx, tx, `SELECT 1 FROM delivery_attempts WHERE decision_id = $1 AND altered = 1`, h.decision)
+	if err != nil || known || !r.Altered {
+		return err // that it was altered is never taken back
+	}
+	return foundAltered(ctx, tx, h, r, worker)
+}
+
+// coordinateOnRecord returns what the claim's receipt says; sql.ErrNoRows where there is none.
+func coordinateOnRecord(ctx context.Context, tx *txn, h held) (have string, err error) {
+	err = tx.QueryRowContext(ctx, `
+		SELECT coalesce(coordinate, '') FROM obligation_deliveries WHERE obligation_id = $1 AND decision_id = $2`, h.obligation, h.decision).Scan(&have)
+	return have, err
+}
+
+// foundAltered adds to a delivery on record that the provider shows another text. The receipt itself never changes.
+func foundAltered(ctx context.Context, tx *txn, h held, r Receipt, worker string) error {
+	said := attempt{outcome: Confirmed, stage: "delivered", detail: r.Detail, coordinate: r.Coordinate, altered: true}
+	if err := recordAttempt(ctx, tx, h, worker, said); err != nil {
+		return err
+	}
+	return record(ctx, tx, event{name: "altered", source: sourceDelivery, actor: worker, obligation: h.obligation, decision: h.decision,
+		notice: alteredNotice(h.obligation), detail: map[string]any{"coordinate": r.Coordinate, "altered": true}})
+}
+
+func alteredNotice(obligation int64) string {
+	return fmt.Sprintf("Obligation %d was sent, but the provider shows another text than the approved one.", obligation)
 }
 
 // delivered says who ended a claim as delivered, and on what evidence where it was unknown.
 type delivered struct{ actor, event, evidence string }
 
+// words tells the operators what became of it.
+func (d delivered) words(r Receipt) string {
+	if d.evidence == "" {
+		return fmt.Sprintf("Delivered (%s).", r.Coordinate)
+	}
+	return fmt.Sprintf("Delivered (%s), as %s found out: %s", r.Coordinate, d.actor, d.evidence)
+}
+
 // deliver moves a dispatching or unknown claim to delivered, with its receipt, in the order that the guards ask for.
 func (l *Ledger) deliver(ctx context.Context, tx *txn, h held, r Receipt, by delivered) error {
-	if err := tx.exec(ctx, `
-		INSERT INTO obligation_deliveries (obligation_id, decision_id, kind, coordinate, delivered_ts) VALUES ($1, $2, $3, $4, $5)`,
-		h.obligation, h.decision, receiptSent, r.Coordinate, tx.sec); err != nil {
+	if err := writeReceipt(ctx, tx, h, r); err != nil {
 		return err
 	}
 	if err := tx.exec(ctx, `
@@ -99,7 +132,7 @@ func (l *Ledger) deliver(ctx context.Context, tx *txn, h held, r Receipt, by del
 	if err := l.tellSent(ctx, tx, c, r); err != nil {
 		return err
 	}
-	return record(ctx, tx, event{name: by.event, source: sourceDelivery, actor: by.actor, obligation: h.obligation, decision: h.decision,
+	return record(ctx, tx, event{name: by.event, source: sourceDelivery, actor: by.actor, obligation: h.obligation, decision: h.decision, notice: by.words(r),
 		detail: map[string]any{"coordinate": r.Coordinate, "altered": r.Altered, "evidence": by.evidence, "generation": h.generation}})
 }
 
@@ -110,7 +143,24 @@ func (l *Ledger) tellSent(ctx context.Context, tx *txn, c *current, r Receipt) e
 	if !r.Altered {
 		return nil
 	}
-	return queueNotice(ctx, tx, c.id, "altered", fmt.Sprintf("Obligation %d was sent, but the provider shows another text than the approved one.", c.id), l.opts.Route())
+	return queueNotice(ctx, tx, c.id, "altered", alteredNotice(c.id))
+}
+
+// writeReceipt writes the claim's receipt. The guards let raw SQL write one while the claim is dispatching or unknown, and a receipt never
+// changes: one that says the same counts, and one that says something else is the operators' to judge.
+func writeReceipt(ctx context.Context, tx *txn, h held, r Receipt) error {
+	have, err := coordinateOnRecord(ctx, tx, h)
+	if errors.Is(err, sql.ErrNoRows) {
+		return tx.exec(ctx, `
+			INSERT INTO obligation_deliveries (obligation_id, decision_id, kind, coordinate, delivered_ts) VALUES ($1, $2, $3, $4, $5)`,
+			h.obligation, h.decision, receiptSent, r.Coordinate, tx.sec)
+	}
+	if err != nil || have == r.Coordinate {
+		return err
+	}
+	return &ContradictionError{h.obligation, h.decision, fmt.Sprintf(
+		"somebody wrote its receipt by hand, as %q, not as %q; find out where it arrived, then run `countersign reconcile %d --coordinate %q` with the evidence",
+		have, r.Coordinate, h.obligation, have)}
 }
 
 func recordAttempt(ctx context.Context, tx *txn, h held, worker string, a attempt) error {
@@ -159,6 +209,15 @@ func (l *Ledger) MarkDead(ctx context.Context, decision int64, dead, by string) 
 	})
 }
 
+// heldWords tells the agent how its delivery ended, in the provider's own words where it has some.
+func heldWords(f Failure) string {
+	what := "is ambiguous: nobody knows whether it arrived, and an operator has to find out"
+	if f.Outcome == Refused {
+		what = "was refused; an operator has to settle it before the pair can be filed for again"
+	}
+	return strings.TrimSuffix(fmt.Sprintf("The delivery %s (at %s: %s", what, f.Stage, f.Detail), ": ") + ")."
+}
+
 func (l *Ledger) unknown(ctx context.Context, tx *txn, h held, actor string, f Failure) error {
 	if f.Outcome != Refused {
 		f.Outcome = Ambiguous // whatever it is, nobody knows whether it was sent
@@ -171,16 +230,13 @@ func (l *Ledger) unknown(ctx context.Context, tx *txn, h held, actor string, f F
 		return err
 	}
 	body := fmt.Sprintf("The delivery of obligation %d is unknown (%s at %s): %s. It is never retried; find out whether it arrived.", h.obligation, f.Outcome, f.Stage, f.Detail)
-	if err := queueNotice(ctx, tx, h.obligation, "unknown", body, l.opts.Route()); err != nil {
-		return err
-	}
 	current, err := load(ctx, tx, h.obligation)
 	if err != nil {
 		return err
 	}
-	if err := followUp(ctx, tx, current.filing.agent, h.obligation, "held", fmt.Sprintf("The delivery is %s at %s; an operator has to find out whether it arrived.", f.Outcome, f.Stage)); err != nil {
+	if err := followUp(ctx, tx, current.filing.agent, h.obligation, "held", heldWords(f)); err != nil {
 		return err
 	}
-	return record(ctx, tx, event{name: "unknown", source: sourceDelivery, actor: actor, obligation: h.obligation, decision: h.decision,
+	return record(ctx, tx, event{name: "unknown", source: sourceDelivery, actor: actor, obligation: h.obligation, decision: h.decision, notice: body,
 		detail: map[string]any{"outcome": f.Outcome, "stage": f.Stage, "code": f.Code, "detail": f.Detail}})
 }

@@ -19,7 +19,7 @@ type current struct {
 	draft                  struct{ text, sha256, platform, channel, thread string }
 	autoSendAfter          int64
 	filing                 struct {
-		id                                      int64
+		id, epoch                               int64
 		agent, user                             string
 		counterparty, platform, channel, thread string
 		subject, text, sha256, envelope         string
@@ -34,7 +34,7 @@ func load(ctx context.Context, tx *txn, id int64) (*current, error) {
 		SELECT o.updated_at, o.status, o.direction, o.counterparty, o.source, o.channel,
 			coalesce(d.draft_text, ''), coalesce(d.draft_sha256, ''), coalesce(d.origin_platform, ''), coalesce(d.origin_channel, ''),
 			coalesce(d.origin_thread, ''), coalesce(d.auto_send_after, 0),
-			coalesce(f.id, 0), coalesce(f.agent, ''), coalesce(f.origin_user, ''),
+			coalesce(f.id, 0), coalesce(f.epoch, 0), coalesce(f.agent, ''), coalesce(f.origin_user, ''),
 			coalesce(f.counterparty, ''), coalesce(f.platform, ''), coalesce(f.channel, ''), coalesce(f.thread, ''),
 			coalesce(f.subject, ''), coalesce(f.text, ''), coalesce(f.text_sha256, ''), coalesce(f.envelope_sha256, ''),
 			coalesce(f.priority, ''), coalesce(f.markers, '[]')
@@ -45,7 +45,7 @@ func load(ctx context.Context, tx *txn, id int64) (*current, error) {
 		&c.epoch, &c.status, &c.direction, &c.counterparty, &c.platform, &c.channel,
 		&c.draft.text, &c.draft.sha256, &c.draft.platform, &c.draft.channel,
 		&c.draft.thread, &c.autoSendAfter,
-		&c.filing.id, &c.filing.agent, &c.filing.user,
+		&c.filing.id, &c.filing.epoch, &c.filing.agent, &c.filing.user,
 		&c.filing.counterparty, &c.filing.platform, &c.filing.channel, &c.filing.thread,
 		&c.filing.subject, &c.filing.text, &c.filing.sha256, &c.filing.envelope,
 		&c.filing.priority, &c.filing.markers)
@@ -62,11 +62,14 @@ func (c *current) consistent() error {
 		return err
 	}
 	f, d := c.filing, c.draft
+	_, readable := readMarkers(f.markers)
 	for _, check := range []struct {
 		field string
 		ok    bool
 	}{
 		{"it has no filing", f.id != 0},
+		{"its epoch is before its filing's", f.epoch <= c.epoch}, // taking an approval back advances it without a filing
+		{"its markers can't be read", readable},
 		{"its counterparty is not the filed one", f.counterparty == c.counterparty},
 		{"its text is not the filed one", d.text == f.text},
 		{"its hash is not 64 lower-case hex digits", isHash(d.sha256)},
@@ -109,12 +112,16 @@ func activeClaim(ctx context.Context, tx *txn, obligation int64) (ClaimState, er
 	return state, err
 }
 
-// nextEpoch strictly advances, even when the clock runs backwards.
-func nextEpoch(now, previous int64) int64 { return max(now, previous+1) }
+// maxEpoch is the largest epoch, which JSON readers with doubles still tell from its neighbours. Source: RFC 8259 section 6.
+const maxEpoch = 1<<53 - 1
+
+// nextEpoch strictly advances, even when the clock runs backwards. Past maxEpoch, where only raw SQL brings an obligation, its answer is
+// one that the guards refuse, and never one that was used before.
+func nextEpoch(now, previous int64) int64 { return max(now, min(previous, maxEpoch)+1) }
 
 // backToDrafted takes an approval's obligation back to where it can be decided again: a new epoch, no deadline, so that no machine
-// approves what a person took back. Where a newer draft holds the pair, this one is closed. One that is not approved (somebody changed
-// it behind the ledger's back) stays as it is: it waits, or is finished.
+// approves what a person took back. Where a newer draft holds the pair, or no epoch is left, this one is closed. One that is not approved
+// (somebody changed it behind the ledger's back) stays as it is: it waits, or is finished.
 func backToDrafted(ctx context.Context, tx *txn, c *current) error {
 	if c.status != StatusApproved {
 		return nil
@@ -125,7 +132,7 @@ func backToDrafted(ctx context.Context, tx *txn, c *current) error {
 	if err != nil {
 		return err
 	}
-	if overtaken {
+	if overtaken || c.epoch >= maxEpoch {
 		to = StatusClosed
 	}
 	if err := setStatus(ctx, tx, c, to, nextEpoch(tx.sec, c.epoch)); err != nil {
@@ -137,8 +144,12 @@ func backToDrafted(ctx context.Context, tx *txn, c *current) error {
 	return nil
 }
 
-// setStatus moves an obligation from the status and epoch it was read with; whoever came between wins.
+// setStatus moves an obligation from the status and epoch it was read with; whoever came between wins. Closing needs no new epoch, so that
+// it is a way out where none is left.
 func setStatus(ctx context.Context, tx *txn, c *current, to Status, epoch int64) error {
+	if to == StatusClosed {
+		epoch = max(c.epoch, min(epoch, maxEpoch))
+	}
 	err := tx.exec(ctx, `
 		UPDATE obligations SET status = $1, updated_at = $2,
 			last_touch_ts = CASE WHEN last_touch_ts > $3 THEN last_touch_ts ELSE $3 END

@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -19,8 +20,9 @@ type Decision struct {
 	ObligationID, Epoch int64
 	Verdict             Verdict
 	Operator            operator.Operator
-	Reason              string // required to reject
-	Nonce               string // names this decision, so that a repeated delivery of it is a no-op; made when empty
+	Reason              string   // required to reject
+	Nonce               string   // names this decision, so that a repeated delivery of it is a no-op; made when empty
+	Card                *CardRef // the card that it was made on; nil is the terminal
 }
 
 // Decided is what a decision, or its taking back, led to.
@@ -183,6 +185,9 @@ func (l *Ledger) decide(ctx context.Context, tx *txn, c *current, d Decision, ou
 			return err
 		}
 	}
+	if err := bindView(ctx, tx, c, d, id); err != nil {
+		return err
+	}
 	*out = Decided{ObligationID: c.id, DecisionID: id, Epoch: c.epoch, Operator: d.Operator.ID(), Status: status}
 	if err := setStatus(ctx, tx, c, status, c.epoch); err != nil {
 		return err
@@ -190,8 +195,8 @@ func (l *Ledger) decide(ctx context.Context, tx *txn, c *current, d Decision, ou
 	if err := followUp(ctx, tx, c.filing.agent, c.id, kind, body); err != nil {
 		return err
 	}
-	return record(ctx, tx, event{name: kind, source: sourceApproval, actor: d.Operator.ID(), obligation: c.id, decision: id, detail: map[string]any{
-		"epoch": c.epoch, "draft_sha256": c.draft.sha256, "envelope_sha256": c.filing.envelope, "reason": d.Reason, "markers": c.filing.markers,
+	return record(ctx, tx, event{name: kind, source: sourceApproval, actor: d.Operator.ID(), obligation: c.id, decision: id, notice: body, detail: map[string]any{
+		"epoch": c.epoch, "draft_sha256": c.draft.sha256, "envelope_sha256": c.filing.envelope, "reason": d.Reason, "markers": json.RawMessage(c.filing.markers), "surface": d.surface(),
 	}})
 }
 

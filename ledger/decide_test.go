@@ -212,9 +212,9 @@ func TestWhatADecisionNeeds(t *testing.T) {
 	}
 	want[*ledger.InputError](t, try(func(x *ledger.Decision) { x.Verdict = "maybe" }))
 	want[*ledger.NotFoundError](t, try(func(x *ledger.Decision) { x.ObligationID = 99 }))
-	_, err := d.plain().Exec(`INSERT INTO obligations VALUES (50, 'x', 'smtp', 'x', 'they_owe_us', 'drafted', NULL, 1, 1, 1)`)
+	_, err := d.plain().Exec(`INSERT INTO obligations VALUES (2, 'x', 'smtp', 'x', 'they_owe_us', 'drafted', NULL, 1, 1, 1)`)
 	must(t, err)
-	want[*ledger.StatusError](t, try(func(x *ledger.Decision) { x.ObligationID, x.Epoch = 50, 1 }))
+	want[*ledger.StatusError](t, try(func(x *ledger.Decision) { x.ObligationID, x.Epoch = 2, 1 }))
 	must(t, try(func(*ledger.Decision) {}))
 }
 
@@ -259,8 +259,8 @@ func TestOnlyTheFilingAgentWithdrawsWhatIsOnlyDrafted(t *testing.T) {
 	v := d.approved("two")
 	_, err = d.Withdraw(t.Context(), "quoter", v.ObligationID, v.Epoch)
 	want[*ledger.DecidedError](t, err)
-	_, err = d.plain().Exec(`INSERT INTO obligations VALUES (50, 'x', 'smtp', 'x', 'we_owe_them', 'drafted', NULL, 1, 1, 1)`)
+	_, err = d.plain().Exec(`INSERT INTO obligations VALUES (3, 'x', 'smtp', 'x', 'we_owe_them', 'drafted', NULL, 1, 1, 1)`)
 	must(t, err)
-	_, err = d.Withdraw(t.Context(), "", 50, 1) // nobody filed it, and so nobody's name fits
+	_, err = d.Withdraw(t.Context(), "", 3, 1) // nobody filed it, and so nobody's name fits
 	want[*ledger.WrongAgentError](t, err)
 }

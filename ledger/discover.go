@@ -15,6 +15,7 @@ type Destination struct{ Platform, Channel string }
 type DeliverFilter struct {
 	Platform string        // empty: all
 	Hold     time.Duration // only what was approved at least this long ago
+	Resting  bool          // also where a back-off has not ended yet
 }
 
 // newest is the latest time of a decision that counts. Without a hold every decision counts, also one that a faster clock stamped.
@@ -32,12 +33,15 @@ type Ready struct {
 	Holder                                   string // the worker of a claim that has not begun dispatch; empty where nobody claimed
 }
 
-// deliverable is the FROM and WHERE of everything that a pass may work on. Approvals of another implementation have no envelope and are
-// left to people; so is what raw SQL left half taken back. $1 is the newest decision time that counts.
+// deliverable is the FROM and WHERE of everything that a pass may work on.
 const deliverable = `
 	FROM obligations o
+	JOIN obligation_approval_snapshots s ON s.obligation_id = o.id AND s.draft_epoch = o.updated_at` + mayBeDelivered
+
+// mayBeDelivered narrows approved obligations o and their snapshots s. Approvals of another implementation have no envelope and are left to
+// people; so is what raw SQL left half taken back. $1 is the newest decision time that counts.
+const mayBeDelivered = `
 	JOIN obligation_drafts d ON d.obligation_id = o.id
-	JOIN obligation_approval_snapshots s ON s.obligation_id = o.id AND s.draft_epoch = o.updated_at
 	JOIN approval_envelopes e ON e.decision_id = s.decision_id
 	JOIN obligation_decisions v ON v.id = s.decision_id AND v.decided_ts <= $1
 	LEFT JOIN obligation_delivery_claims c ON c.obligation_id = o.id AND c.decision_id = s.decision_id
@@ -50,7 +54,7 @@ const deliverable = `
 const maxBackoff = 25 * time.Hour
 
 // Destinations lists where something waits, the most urgent first. Destinations whose last preparation failed are left out until their
-// back-off ends.
+// back-off ends, unless the filter wants them.
 func (l *Ledger) Destinations(ctx context.Context, f DeliverFilter) ([]Destination, error) {
 	var out []Destination
 	now := l.opts.Now()
@@ -58,9 +62,10 @@ func (l *Ledger) Destinations(ctx context.Context, f DeliverFilter) ([]Destinati
 		rows, err := tx.QueryContext(ctx, `
 			SELECT o.source, o.channel `+deliverable+`
 				AND ($2 = '' OR o.source = $2)
-				AND NOT EXISTS (SELECT 1 FROM prepare_backoff b WHERE b.platform = o.source AND b.channel = o.channel AND b.retry_us > $3 AND b.retry_us < $4)
+				AND (CAST($5 AS INTEGER) = 1
+					OR NOT EXISTS (SELECT 1 FROM prepare_backoff b WHERE b.platform = o.source AND b.channel = o.channel AND b.retry_us > $3 AND b.retry_us < $4))
 			GROUP BY o.source, o.channel
-			ORDER BY min(d.priority), min(s.decision_id)`, f.newest(now), f.Platform, now.UnixMicro(), now.Add(maxBackoff).UnixMicro())
+			ORDER BY min(d.priority), min(s.decision_id)`, f.newest(now), f.Platform, now.UnixMicro(), now.Add(maxBackoff).UnixMicro(), f.Resting)
 		if err != nil {
 			return err
 		}
@@ -77,17 +82,42 @@ func (l *Ledger) Destinations(ctx context.Context, f DeliverFilter) ([]Destinati
 	return out, err
 }
 
-// Next returns the destination's next approval after the given decision, in the order of decisions, or nil when there is none.
+const nextColumns = `
+	SELECT o.id, s.decision_id, coalesce(s.origin_thread, ''), s.draft_text, coalesce(h.worker, CASE WHEN c.state IS NULL THEN '' ELSE $5 END),
+		coalesce(e.subject, '')`
+
+// firstOf sorts the whole queue of a destination, which its index finds whatever the history.
+const firstOf = nextColumns + deliverable + `
+		AND o.source = $2 AND o.channel = $3 AND s.decision_id > $4
+	ORDER BY s.decision_id LIMIT 1`
+
+// firstNear walks the decisions after $4 up to $6 by their ids, and stops at the first that waits at the destination. The cross join has
+// SQLite keep the order of the tables; it would sort the queue otherwise. Source: https://www.sqlite.org/optoverview.html#crossjoin
+const firstNear = nextColumns + `
+	FROM obligation_approval_snapshots s
+	CROSS JOIN obligations o` + mayBeDelivered + `
+		AND o.id = s.obligation_id AND o.updated_at = s.draft_epoch
+		AND o.source = $2 AND o.channel = $3 AND s.decision_id > $4 AND s.decision_id <= $6
+	ORDER BY s.decision_id LIMIT 1`
+
+// near is how many decisions after the last one are walked. A pass over a queue of n messages then reads n decisions, and those between
+// them; sorting the queue for each would read n². Where nothing waits so near, the next one may lie beyond a long history: the queue is
+// sorted.
+const near = 512
+
+// Next returns the destination's next approval after the given decision, in the order of decisions, or nil when there is none. A pass
+// begins after 0 and goes on after each decision that it was given.
 func (l *Ledger) Next(ctx context.Context, d Destination, f DeliverFilter, after int64) (*Ready, error) {
 	r := &Ready{Platform: d.Platform, Channel: d.Channel}
+	args := []any{f.newest(l.opts.Now()), d.Platform, d.Channel, after, unknownHolder}
 	err := l.inRead(ctx, func(tx *sql.Tx) error {
-		return tx.QueryRowContext(ctx, `
-			SELECT o.id, s.decision_id, coalesce(s.origin_thread, ''), s.draft_text, coalesce(h.worker, CASE WHEN c.state IS NULL THEN '' ELSE $5 END),
-				coalesce(e.subject, '') `+deliverable+`
-				AND o.source = $2 AND o.channel = $3 AND s.decision_id > $4
-			ORDER BY s.decision_id LIMIT 1`,
-			f.newest(l.opts.Now()), d.Platform, d.Channel, after, unknownHolder).Scan(
-			&r.ObligationID, &r.DecisionID, &r.Thread, &r.Text, &r.Holder, &r.Subject)
+		if after > 0 {
+			err := scanReady(tx.QueryRowContext(ctx, firstNear, append(args, after+near)...), r)
+			if !errors.Is(err, sql.ErrNoRows) {
+				return err
+			}
+		}
+		return scanReady(tx.QueryRowContext(ctx, firstOf, args...), r)
 	})
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
@@ -96,6 +126,10 @@ func (l *Ledger) Next(ctx context.Context, d Destination, f DeliverFilter, after
 		return nil, err
 	}
 	return r, nil
+}
+
+func scanReady(row scanner, r *Ready) error {
+	return row.Scan(&r.ObligationID, &r.DecisionID, &r.Thread, &r.Text, &r.Holder, &r.Subject)
 }
 
 // Backoff keeps in the ledger that a destination could not be prepared, and for how long it is left alone. No approval is used up.

@@ -178,3 +178,19 @@ func TestABackOffOfAWildClockIsNotBelieved(t *testing.T) {
 		t.Errorf("offered although it is backed off: %v", where)
 	}
 }
+
+// Next looks near the last decision first; what waits farther away must not be lost by that.
+func TestTheNextMessageIsFoundHoweverFarAway(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	at := ledger.Destination{Platform: "smtp", Channel: "a@x"}
+	want := []int64{d.to("smtp", at.Channel, "P2", "one").DecisionID, d.to("smtp", at.Channel, "P2", "two").DecisionID}
+	var far int64 = 5000 // more decisions than it reads one by one
+	d.tamper(fmt.Sprintf(`INSERT INTO obligation_decisions SELECT %d, obligation_id, 'reject', operator, decided_ts, 'far', 0 FROM obligation_decisions WHERE id = 1`, far))
+	for _, text := range []string{"three", "four"} {
+		want = append(want, d.to("smtp", at.Channel, "P2", text).DecisionID)
+	}
+	if got := d.queue(at, ledger.DeliverFilter{}); !slices.Equal(got, want) || want[2] < far {
+		t.Errorf("%v, want %v", got, want)
+	}
+}

@@ -193,7 +193,7 @@ func refused(err error) bool {
 	for _, target := range []any{
 		new(*NotFoundError), new(*InputError), new(*IdempotencyConflictError), new(*StaleEpochError), new(*DecidedError),
 		new(*StatusError), new(*TooLateError), new(*NonceError), new(*OwnDraftError), new(*WrongAgentError), new(*HeldError),
-		new(*MismatchError), new(*VoidedError), new(*ExpiredError), new(*LostClaimError), new(*ContradictionError), new(*GuardError),
+		new(*AgentLimitError), new(*UnshownError), new(*MismatchError), new(*VoidedError), new(*ExpiredError), new(*LostClaimError), new(*ContradictionError), new(*GuardError),
 	} {
 		if errors.As(err, target) {
 			return true

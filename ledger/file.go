@@ -27,6 +27,7 @@ type Filed struct {
 	Markers        []string `json:"markers"`
 	Warnings       []string `json:"warnings"`
 	Notice         Notice   `json:"notice"`
+	Replayed       bool     `json:"replayed"` // the idempotency key was used before: nothing was filed, and this is that result
 }
 
 // File stores a cleaned draft as an obligation that waits for an operator. It authorises nothing. One drafted obligation exists for
@@ -82,7 +83,7 @@ func repeatedFiling(ctx context.Context, tx *txn, draft Draft, out *Filed) (bool
 	if err := json.Unmarshal([]byte(result), out); err != nil {
 		return false, fmt.Errorf("filing of obligation %d: %w", obligation, err)
 	}
-	out.Status = status
+	out.Status, out.Replayed = status, true
 	return true, nil
 }
 
@@ -99,8 +100,11 @@ func (l *Ledger) file(ctx context.Context, tx *txn, draft Draft, gates Gates, ou
 	if err != nil {
 		return err
 	}
+	if err := l.opts.Agents.allow(ctx, tx, f.Agent, pair.drafted != 0); err != nil {
+		return err
+	}
 	*out = Filed{DraftSHA256: draft.sha256, EnvelopeSHA256: draft.envelope, Refiled: pair.drafted != 0, Status: StatusDrafted,
-		Priority: f.Priority, Cleaned: draft.cleaned, Markers: markers, Warnings: append([]string{}, gates.Warnings...), Notice: l.opts.Route()}
+		Priority: f.Priority, Cleaned: draft.cleaned, Markers: markers, Warnings: append([]string{}, gates.Warnings...), Notice: tx.route()}
 	for _, id := range pair.approved {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("obligation %d for the same counterparty and channel is approved and not yet sent; it is left alone", id))
 	}
@@ -110,7 +114,7 @@ func (l *Ledger) file(ctx context.Context, tx *txn, draft Draft, gates Gates, ou
 	if err := know(ctx, tx, f.Counterparty); err != nil {
 		return err
 	}
-	return l.announce(ctx, tx, draft, out)
+	return announce(ctx, tx, draft, out)
 }
 
 func checkSignal(ctx context.Context, tx *txn, id int64) error {
@@ -261,13 +265,10 @@ func writeDraft(ctx context.Context, tx *txn, draft Draft, shown string, out *Fi
 }
 
 // announce queues the internal notice and writes the audit row of a filing.
-func (l *Ledger) announce(ctx context.Context, tx *txn, draft Draft, out *Filed) error {
-	body := fmt.Sprintf("Draft filed for approval (%s, sha %.8s). Waiting on operator.", out.Priority, out.DraftSHA256)
-	if err := queueNotice(ctx, tx, out.ObligationID, "staged", body, out.Notice); err != nil {
-		return err
-	}
+func announce(ctx context.Context, tx *txn, draft Draft, out *Filed) error {
 	f := draft.filing
-	return record(ctx, tx, event{name: "staged", source: sourceFiling, actor: f.Agent, obligation: out.ObligationID, detail: map[string]any{
+	body := fmt.Sprintf("Draft filed for approval (%s, sha %.8s). Waiting on operator.", out.Priority, out.DraftSHA256)
+	return record(ctx, tx, event{name: "staged", source: sourceFiling, actor: f.Agent, obligation: out.ObligationID, notice: body, detail: map[string]any{
 		"epoch": out.Epoch, "draft_sha256": out.DraftSHA256, "envelope_sha256": out.EnvelopeSHA256, "refiled": out.Refiled,
 		"priority": out.Priority, "markers": out.Markers, "forced": f.ForceDespiteSignedContract, "cleaned": out.Cleaned,
 	}})

@@ -22,12 +22,16 @@ type Terms struct {
 	MaxAge time.Duration // 0: no limit
 }
 
-// Options inject what the rules depend on. The zero value is ready for use.
+// Options inject what the rules depend on. The zero value is ready for use. Now, Token, Terms and Route may be called from several
+// goroutines, and inside a step's write transaction: they must answer at once, from memory, and must not call the ledger. One that waits
+// holds up every process on the ledger; a step that it calls deadlocks, since it waits for the transaction that waits for it.
 type Options struct {
 	Now         func() time.Time            // time.Now
 	Token       func() (string, error)      // 256 random bits, hex
 	Terms       func(platform string) Terms // no limits
 	Route       func() Notice               // where internal notices go: retained, since there is no destination
+	Agents      AgentLimits                 // no limits
+	Hook        bool                        // keep each follow-up for the agents' hook (HookDue) too
 	BusyTimeout time.Duration               // DefaultBusyTimeout
 }
 

@@ -18,7 +18,7 @@ type AuditEntry struct {
 	Actor        string          `json:"actor"`
 	ObligationID *int64          `json:"obligation_id"`
 	DecisionID   *int64          `json:"decision_id"`
-	Detail       json.RawMessage `json:"detail"`
+	Detail       json.RawMessage `json:"detail"` // of a row that raw SQL wrote and that is no JSON: {"unreadable": what it says}
 }
 
 // AuditFilter narrows the audit log. The zero filter is everything.
@@ -62,10 +62,20 @@ func readAudit(ctx context.Context, tx *sql.Tx, f AuditFilter) ([]AuditEntry, er
 		if err := rows.Scan(&e.ID, &e.AtUS, &e.Event, &e.Source, &e.Actor, &e.ObligationID, &e.DecisionID, &detail); err != nil {
 			return nil, err
 		}
-		e.Detail = json.RawMessage(detail)
+		if e.Detail, err = readDetail(detail); err != nil {
+			return nil, err
+		}
 		out = append(out, e)
 	}
 	return out, rows.Err()
+}
+
+// readDetail keeps what is no JSON from making the whole log unreadable.
+func readDetail(stored string) (json.RawMessage, error) {
+	if json.Valid([]byte(stored)) {
+		return json.RawMessage(stored), nil
+	}
+	return json.Marshal(map[string]string{"unreadable": stored})
 }
 
 // where has only the conditions that are set, so that one obligation's rows are found by their index in a long log. $1 is the limit.

@@ -175,7 +175,7 @@ func (m *model) complete(now time.Time, c ledger.Claim, r ledger.Receipt) mAnswe
 	}
 	switch d.claim.state {
 	case ledger.ClaimDelivered:
-		return d.sameReceipt(r)
+		return m.sameReceipt(d, r)
 	case ledger.ClaimDispatching:
 		m.deliver(now, d, r, "delivered", false)
 		return mAnswer{}
@@ -183,9 +183,15 @@ func (m *model) complete(now time.Time, c ledger.Claim, r ledger.Receipt) mAnswe
 	return refuse(lost(d))
 }
 
-func (d *mDecision) sameReceipt(r ledger.Receipt) mAnswer {
+// sameReceipt: what a repetition adds is that the text was altered.
+func (m *model) sameReceipt(d *mDecision, r ledger.Receipt) mAnswer {
 	if d.claim.coordinate != r.Coordinate {
 		return refuse(&ledger.ContradictionError{ObligationID: d.obligation, DecisionID: d.id})
+	}
+	if r.Altered && !d.claim.altered {
+		d.claim.altered = true
+		m.attempt(d, ledger.Confirmed)
+		m.event("altered", d.obligation, d.id)
 	}
 	return mAnswer{}
 }
@@ -193,7 +199,7 @@ func (d *mDecision) sameReceipt(r ledger.Receipt) mAnswer {
 func (m *model) deliver(now time.Time, d *mDecision, r ledger.Receipt, event string, evidence bool) {
 	o := m.of(d)
 	d.claim.move(now, ledger.ClaimDelivered)
-	d.claim.coordinate, d.claim.evidence, d.claim.outcome = r.Coordinate, evidence, ledger.Confirmed
+	d.claim.coordinate, d.claim.evidence, d.claim.outcome, d.claim.altered = r.Coordinate, evidence, ledger.Confirmed, r.Altered
 	o.status = ledger.StatusSent
 	m.attempt(d, ledger.Confirmed)
 	m.tell(o, "sent")
@@ -231,7 +237,6 @@ func (m *model) unknown(now time.Time, d *mDecision, outcome ledger.Outcome) {
 	d.claim.move(now, ledger.ClaimUnknown)
 	d.claim.outcome = outcome
 	m.attempt(d, outcome)
-	m.notice(o, "unknown")
 	m.tell(o, "held")
 	m.event("unknown", o.id, d.id)
 }
@@ -263,7 +268,7 @@ func (m *model) confirmSpooled(now time.Time, id int64, worker string, r ledger.
 	}
 	switch d.claim.state {
 	case ledger.ClaimDelivered:
-		return d.sameReceipt(r)
+		return m.sameReceipt(d, r)
 	case ledger.ClaimDispatching:
 		m.deliver(now, d, r, "delivered", false)
 		return mAnswer{}

@@ -64,6 +64,7 @@ type mClaim struct {
 	touched    int64
 	coordinate string
 	evidence   bool
+	altered    bool
 	settledBy  string
 	outcome    ledger.Outcome
 	spooled    bool // delivered by a spooled receipt after it was unknown
@@ -148,8 +149,14 @@ func (m *model) tellAgent(agent string, o *mObligation, kind string) {
 	}
 }
 
+// event is a row of the audit log. What operators care for is a notice too; how a worker comes along is not.
 func (m *model) event(name string, obligation, decision int64) {
 	m.events = append(m.events, fmt.Sprintf("%s obligation %d decision %d", name, obligation, decision))
+	switch name {
+	case "claimed", "adopted", "dispatching", "declared_dead":
+	default:
+		m.notices = append(m.notices, fmt.Sprintf("%d %s", obligation, name))
+	}
 }
 
 func (m *model) notice(o *mObligation, kind string) {
@@ -184,7 +191,7 @@ func (m *model) repeated(f ledger.Filing) (answer mAnswer, found bool) {
 				return refuse(&ledger.IdempotencyConflictError{Agent: f.Agent, Key: f.IdempotencyKey, ObligationID: o.id}), true
 			}
 			again := first.result
-			again.Status = o.status
+			again.Status, again.Replayed = o.status, true
 			return mAnswer{value: again}, true
 		}
 	}
@@ -221,7 +228,6 @@ func (m *model) file(now time.Time, f ledger.Filing, gates ledger.Gates, cleaned
 	o := m.refile(now, waiting, f)
 	filed := &mFiling{Filing: f, epoch: o.epoch, hash: sha(f.Text), envelope: envelopeOf(f)}
 	o.filings = append(slices.Clip(o.filings), filed)
-	m.notice(o, "staged")
 	m.event("staged", o.id, 0)
 	want := ledger.Filed{ObligationID: o.id, Epoch: o.epoch, DraftSHA256: filed.hash, EnvelopeSHA256: filed.envelope, Refiled: waiting != nil,
 		Status: ledger.StatusDrafted, Priority: f.Priority, Cleaned: cleaned, Notice: internalRoute}

@@ -64,13 +64,14 @@ func (c recorded) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx
 var meant = []*regexp.Regexp{
 	regexp.MustCompile(`^SCAN o USING INDEX obligations_(waiting|deliverable|approved_pair)$`),
 	regexp.MustCompile(`^SCAN c USING (COVERING )?INDEX claims_one_active$`),
+	regexp.MustCompile(`^SCAN q$`), // the follow-ups that wait for the hook: a row goes when it is taken
 	regexp.MustCompile(`^SCAN a$`), // the audit log from its end, with a limit
 	regexp.MustCompile(`^SCAN audit_log$`),
 	regexp.MustCompile(`^SCAN (recent|newest|CONSTANT ROW|\d+ CONSTANT ROWS?|\(subquery-\d+\)|\(join-\d+\))$`),
 }
 
 func TestNoStepReadsTheHistory(t *testing.T) {
-	l := openNew(t, Options{})
+	l := openNew(t, Options{Hook: true})
 	base, err := sqlite.NewConnector("file:" + l.path + "?mode=rw")
 	if err != nil {
 		t.Fatal(err)
@@ -93,6 +94,23 @@ func TestNoStepReadsTheHistory(t *testing.T) {
 			if strings.HasPrefix(line, "SCAN ") && !slices.ContainsFunc(meant, func(m *regexp.Regexp) bool { return m.MatchString(line) }) {
 				t.Errorf("%s\n%s", line, query)
 			}
+		}
+	}
+}
+
+// A queue of n messages used to be sorted n times.
+func TestNextGoesOnWithoutSortingTheQueue(t *testing.T) {
+	l := openNew(t, Options{})
+	db, err := sql.Open("sqlite", "file:"+l.path+"?mode=ro")
+	okay(t, err)
+	defer db.Close()
+	lines := plan(t, db, firstNear, []any{int64(1), "smtp", "a@b.example", int64(7), unknownHolder, int64(7 + near)})
+	if lines[0] != "SEARCH s USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)" {
+		t.Errorf("it begins with %s", lines[0])
+	}
+	for _, line := range lines {
+		if strings.HasPrefix(line, "SCAN") || strings.Contains(line, "TEMP B-TREE") {
+			t.Error(line)
 		}
 	}
 }
@@ -166,6 +184,7 @@ func everyRead(t *testing.T, l *Ledger) {
 	at := Destination{"smtp", "adopted@b.example"}
 	ok(l.Destinations(ctx, DeliverFilter{Platform: "smtp", Hold: time.Second}))(t)
 	ok(l.Next(ctx, at, DeliverFilter{}, 0))(t)
+	ok(l.Next(ctx, at, DeliverFilter{}, 1))(t)
 	okay(t, l.Backoff(ctx, at, func(int) time.Duration { return time.Second }, "c"))
 	okay(t, l.Prepared(ctx, at))
 	if _, _, err := l.Reserve(ctx, []Pace{{Scope: "s", Every: time.Second}}, time.Time{}); err != nil {
@@ -173,7 +192,11 @@ func everyRead(t *testing.T, l *Ledger) {
 	}
 	ok(l.Waiting(ctx, ListFilter{Agent: "quoter"}))(t)
 	ok(l.Show(ctx, 1))(t)
+	ok(l.Status(ctx, 1))(t)
 	ok(l.Claims(ctx))(t)
+	due := ok(l.HookDue(ctx, 10))(t)
+	okay(t, l.HookFailed(ctx, due[0].ID, func(int) time.Duration { return time.Second }, "c"))
+	okay(t, l.HookTaken(ctx, due[0].ID))
 	inbox := ok(l.Inbox(ctx, "quoter"))(t)
 	okay(t, l.Acknowledge(ctx, "quoter", []int64{inbox[0].ID}))
 	ok(l.Audit(ctx, AuditFilter{ObligationID: 1}))(t)

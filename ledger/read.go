@@ -5,7 +5,8 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
-	"fmt"
+	"slices"
+	"time"
 )
 
 // Listed is one obligation as the panel shows it.
@@ -33,10 +34,16 @@ type Listed struct {
 
 // ListFilter narrows the panel. The zero filter is everything that waits.
 type ListFilter struct {
-	Priority Priority
-	Platform string
-	Agent    string
+	Priority     Priority
+	Platform     string
+	Agent        string
+	Counterparty string
+	FiledBefore  time.Time // the newest filing, or the signal where nothing was filed; zero: any time
+	Status       Status    // instead of what waits: everything in this status, or AnyStatus
 }
+
+// AnyStatus is the ListFilter's word for all of them. No obligation has it.
+const AnyStatus Status = "all"
 
 const listColumns = `
 	SELECT o.id, o.updated_at, o.status, o.counterparty, o.source, o.channel, f.thread, f.subject,
@@ -46,14 +53,30 @@ const listColumns = `
 	LEFT JOIN obligation_drafts d ON d.obligation_id = o.id
 	LEFT JOIN filings f ON f.id = (SELECT max(id) FROM filings WHERE obligation_id = o.id)`
 
-// Waiting is the panel: what we owe and nobody has decided, the most urgent first.
+// statuses is the filter's condition on the status, which is $4. What waits has one of its own, which is served by an index.
+func (f ListFilter) statuses() string {
+	if f.Status == "" {
+		return `$4 = '' AND o.status = 'drafted' AND o.direction = 'we_owe_them'`
+	}
+	return `($4 = 'all' OR o.status = $4)`
+}
+
+func (f ListFilter) filedBefore() int64 {
+	if f.FiledBefore.IsZero() {
+		return 0
+	}
+	return f.FiledBefore.UnixMicro()
+}
+
+// Waiting is the panel: what we owe and nobody has decided, the most urgent first; or what the filter asks for instead.
 func (l *Ledger) Waiting(ctx context.Context, f ListFilter) ([]Listed, error) {
 	out := []Listed{}
 	err := l.inRead(ctx, func(tx *sql.Tx) error {
 		rows, err := tx.QueryContext(ctx, listColumns+`
-			WHERE o.status = 'drafted' AND o.direction = 'we_owe_them'
+			WHERE `+f.statuses()+`
 				AND ($1 = '' OR d.priority = $1) AND ($2 = '' OR o.source = $2) AND ($3 = '' OR f.agent = $3)
-			ORDER BY d.priority, o.id`, f.Priority, f.Platform, f.Agent)
+				AND ($5 = '' OR o.counterparty = $5) AND ($6 = 0 OR coalesce(f.filed_us, o.opened_ts * 1000000) < $6)
+			ORDER BY d.priority, o.id`, f.Priority, f.Platform, f.Agent, f.Status, f.Counterparty, f.filedBefore())
 		if err != nil {
 			return err
 		}
@@ -83,10 +106,18 @@ func scanListed(row scanner) (Listed, error) {
 	if o.Status == StatusApproved || o.Status == StatusSent {
 		o.Votes = 1
 	}
-	if err := json.Unmarshal([]byte(markers), &o.Markers); err != nil {
-		return o, fmt.Errorf("markers of obligation %d: %w", o.ObligationID, err)
-	}
+	o.Markers, _ = readMarkers(markers)
 	return o, nil
+}
+
+// readMarkers reads a draft's markers as they are stored, and tells whether they are what the ledger writes: an array of stamps. Raw SQL
+// may have left anything there; a row that can't be read is shown as such, and hides no other.
+func readMarkers(stored string) (markers []string, readable bool) {
+	err := json.Unmarshal([]byte(stored), &markers)
+	if err != nil || markers == nil || slices.Contains(markers, "") { // null is read as no array, or as an empty stamp
+		return []string{"[" + MarkUnreadable + "]"}, false
+	}
+	return markers, true
 }
 
 // Shown is one obligation whole.
@@ -98,7 +129,14 @@ type Shown struct {
 	Snapshot  *SnapshotShown  `json:"snapshot"`
 	Claim     *HeldClaim      `json:"claim"`
 	Delivery  *DeliveryShown  `json:"delivery"`
+	Resting   *RestShown      `json:"resting"`
 	Audit     []AuditEntry    `json:"audit"`
+}
+
+// RestShown tells why an approved message is not tried at the moment: its destination could not be prepared.
+type RestShown struct {
+	UntilTS int64  `json:"until_ts"`
+	Cause   string `json:"cause"`
 }
 
 // FilingShown is one filing of an obligation's history.
@@ -154,23 +192,25 @@ type DeliveryShown struct {
 // Show returns one obligation whole, from one consistent state of the ledger.
 func (l *Ledger) Show(ctx context.Context, obligation int64) (Shown, error) {
 	var out Shown
-	err := l.inRead(ctx, func(tx *sql.Tx) error {
-		var err error
-		if out.Listed, err = scanListed(tx.QueryRowContext(ctx, listColumns+` WHERE o.id = $1`, obligation)); err != nil {
-			if errors.Is(err, sql.ErrNoRows) {
-				return &NotFoundError{obligation}
-			}
+	err := l.inRead(ctx, func(tx *sql.Tx) error { return show(ctx, tx, obligation, &out) })
+	return out, err
+}
+
+func show(ctx context.Context, tx *sql.Tx, obligation int64, out *Shown) error {
+	var err error
+	if out.Listed, err = scanListed(tx.QueryRowContext(ctx, listColumns+` WHERE o.id = $1`, obligation)); err != nil {
+		if errors.Is(err, sql.ErrNoRows) {
+			return &NotFoundError{obligation}
+		}
+		return err
+	}
+	for _, part := range []func(context.Context, *sql.Tx, *Shown) error{showDraft, showFilings, showDecisions, showSnapshot, showClaim, showDelivery, showRest} {
+		if err := part(ctx, tx, out); err != nil {
 			return err
 		}
-		for _, part := range []func(context.Context, *sql.Tx, *Shown) error{showDraft, showFilings, showDecisions, showSnapshot, showClaim, showDelivery} {
-			if err := part(ctx, tx, &out); err != nil {
-				return err
-			}
-		}
-		out.Audit, err = readAudit(ctx, tx, AuditFilter{ObligationID: obligation})
-		return err
-	})
-	return out, err
+	}
+	out.Audit, err = readAudit(ctx, tx, AuditFilter{ObligationID: obligation})
+	return err
 }
 
 func showDraft(ctx context.Context, tx *sql.Tx, out *Shown) error {
@@ -200,9 +240,7 @@ func showFilings(ctx context.Context, tx *sql.Tx, out *Shown) error {
 		if err := rows.Scan(&f.Epoch, &f.Agent, &f.Platform, &f.Channel, &f.Thread, &f.Subject, &f.Text, &f.TextSHA256, &f.EnvelopeSHA256, &markers, &f.FiledTS); err != nil {
 			return err
 		}
-		if err := json.Unmarshal([]byte(markers), &f.Markers); err != nil {
-			return err
-		}
+		f.Markers, _ = readMarkers(markers)
 		out.Filings = append(out.Filings, f)
 	}
 	return rows.Err()
@@ -262,6 +300,19 @@ func showDelivery(ctx context.Context, tx *sql.Tx, out *Shown) error {
 		&d.DecisionID, &d.Coordinate, &d.DeliveredTS, &d.Kind, &d.Altered)
 	if err == nil {
 		out.Delivery = &d
+	}
+	return ignoreNone(err)
+}
+
+func showRest(ctx context.Context, tx *sql.Tx, out *Shown) error {
+	if out.Status != StatusApproved {
+		return nil
+	}
+	var r RestShown
+	err := tx.QueryRowContext(ctx, `SELECT retry_us / 1000000, error FROM prepare_backoff WHERE platform = $1 AND channel = $2`,
+		out.Platform, out.Channel).Scan(&r.UntilTS, &r.Cause)
+	if err == nil {
+		out.Resting = &r
 	}
 	return ignoreNone(err)
 }

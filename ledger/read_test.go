@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"countersign/ledger"
 )
@@ -26,18 +27,27 @@ func TestThePanelShowsWhatWaitsTheMostUrgentFirst(t *testing.T) {
 		return d.file(ledger.Filing{Counterparty: counterparty, Platform: platform, Channel: "x", Text: "t", Priority: priority, Agent: agent}).ObligationID
 	}
 	calm, urgent, next := file("a", "P3", "smtp", "one"), file("b", "P0", "local", "two"), file("c", "P3", "smtp", "two")
-	d.decide(d.file(filing("decided")), ledger.Reject)
-	_, err := d.plain().Exec(`INSERT INTO obligations VALUES (50, 'x', 'smtp', 'x', 'they_owe_us', 'drafted', NULL, 1, 1, 1)`)
+	rejected := d.decide(d.file(filing("decided")), ledger.Reject).ObligationID
+	approved := d.decide(d.file(filing("approved")), ledger.Approve).ObligationID
+	_, err := d.plain().Exec(`INSERT INTO obligations VALUES (6, 'x', 'smtp', 'x', 'they_owe_us', 'drafted', NULL, 1, 1, 1)`)
 	must(t, err)
 	for name, test := range map[string]struct {
 		filter ledger.ListFilter
 		want   []int64
 	}{
-		"all":         {ledger.ListFilter{}, []int64{urgent, calm, next}},
-		"a priority":  {ledger.ListFilter{Priority: "P3"}, []int64{calm, next}},
-		"a platform":  {ledger.ListFilter{Platform: "local"}, []int64{urgent}},
-		"an agent":    {ledger.ListFilter{Agent: "two"}, []int64{urgent, next}},
-		"two at once": {ledger.ListFilter{Agent: "two", Platform: "smtp"}, []int64{next}},
+		"all":                               {ledger.ListFilter{}, []int64{urgent, calm, next}},
+		"a priority":                        {ledger.ListFilter{Priority: "P3"}, []int64{calm, next}},
+		"a platform":                        {ledger.ListFilter{Platform: "local"}, []int64{urgent}},
+		"an agent":                          {ledger.ListFilter{Agent: "two"}, []int64{urgent, next}},
+		"two at once":                       {ledger.ListFilter{Agent: "two", Platform: "smtp"}, []int64{next}},
+		"a counterparty":                    {ledger.ListFilter{Counterparty: "b"}, []int64{urgent}},
+		"older than now":                    {ledger.ListFilter{FiledBefore: d.now}, nil},
+		"older than soon":                   {ledger.ListFilter{FiledBefore: d.now.Add(time.Second), Priority: "P3"}, []int64{calm, next}},
+		"approved":                          {ledger.ListFilter{Status: ledger.StatusApproved}, []int64{approved}},
+		"rejected":                          {ledger.ListFilter{Status: ledger.StatusRejected}, []int64{rejected}},
+		"sent":                              {ledger.ListFilter{Status: ledger.StatusSent}, nil},
+		"drafted, and not only what we owe": {ledger.ListFilter{Status: ledger.StatusDrafted}, []int64{6, urgent, calm, next}},
+		"everything":                        {ledger.ListFilter{Status: ledger.AnyStatus}, []int64{6, urgent, rejected, approved, calm, next}},
 	} {
 		var got []int64
 		for _, o := range mustList(d.Waiting(t.Context(), test.filter))(t) {

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -26,9 +27,9 @@ func (l *Ledger) ConfirmSpooled(ctx context.Context, decision int64, worker stri
 		by := delivered{actor: worker, event: "delivered"}
 		switch h.state {
 		case ClaimDelivered:
-			return sameReceipt(ctx, tx, h, r.Coordinate)
+			return l.sameReceipt(ctx, tx, h, r, worker)
 		case ClaimUnknown:
-			by = delivered{actor: worker, event: "reconciled", evidence: "receipt spooled by worker " + worker}
+			by = delivered{actor: worker, event: "reconciled", evidence: "receipt spooled by worker " + cmp.Or(r.Worker, worker)}
 		case ClaimDispatching:
 		default:
 			return &LostClaimError{h.obligation, decision, h.state}
@@ -87,10 +88,11 @@ func (l *Ledger) Settle(ctx context.Context, op operator.Operator, obligation in
 			return err
 		}
 		out = Decided{ObligationID: obligation, DecisionID: h.decision, Epoch: c.epoch, Operator: op.ID(), Status: c.status}
-		if err := followUp(ctx, tx, c.filing.agent, obligation, "held", fmt.Sprintf("Settled by %s: %s. The text may be filed again.", op.ID(), evidence)); err != nil {
+		body := fmt.Sprintf("Settled by %s: %s. The text may be filed again.", op.ID(), evidence)
+		if err := followUp(ctx, tx, c.filing.agent, obligation, "held", body); err != nil {
 			return err
 		}
-		return record(ctx, tx, event{name: "settled", source: sourceDelivery, actor: op.ID(), obligation: obligation, decision: h.decision,
+		return record(ctx, tx, event{name: "settled", source: sourceDelivery, actor: op.ID(), obligation: obligation, decision: h.decision, notice: body,
 			detail: map[string]any{"evidence": evidence}})
 	})
 	return out, err

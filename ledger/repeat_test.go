@@ -29,7 +29,7 @@ func TestTheSameKeyReturnsTheFirstResultWithTheCurrentStatus(t *testing.T) {
 		d.tick(3600e9)
 		got := d.file(keyed("one"))
 		expected := first
-		expected.Status = status
+		expected.Status, expected.Replayed = status, true
 		if !reflect.DeepEqual(got, expected) {
 			t.Errorf("got  %+v\nwant %+v", got, expected)
 		}
@@ -133,11 +133,21 @@ func TestOneKeyFiledOnManyConnectionsAtOnceIsOneFiling(t *testing.T) {
 			results <- filed
 		}()
 	}
-	first := <-results
+	first, replayed := <-results, 0
 	for range filers - 1 {
-		if filed := <-results; !reflect.DeepEqual(filed, first) {
+		filed := <-results
+		if filed.Replayed {
+			replayed++
+		}
+		if filed.Replayed = first.Replayed; !reflect.DeepEqual(filed, first) {
 			t.Errorf("%+v and %+v", first, filed)
 		}
+	}
+	if first.Replayed {
+		replayed++
+	}
+	if replayed != filers-1 {
+		t.Errorf("%d of %d were told that their key had been used", replayed, filers)
 	}
 	if n := d.count(`SELECT count(*) FROM filings`); n != 1 {
 		t.Errorf("%d filings", n)

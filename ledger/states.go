@@ -68,6 +68,7 @@ const (
 const (
 	receiptSent   = "draft_sent"
 	receiptManual = "manual_notice"
+	receiptReject = "reject_notice"
 )
 
 const weOweThem = "we_owe_them"

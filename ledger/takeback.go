@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -135,11 +136,20 @@ func (l *Ledger) void(ctx context.Context, tx *txn, c *current, v voiding) error
 	if kind == "cancelled" {
 		kind = "revoked" // an agent needs no third word for an approval that was taken back
 	}
-	if err := followUp(ctx, tx, c.filing.agent, c.id, kind, fmt.Sprintf("The approval was %s by %s: %s. The draft is %s.", v.kind, v.actor, v.reason, c.status)); err != nil {
+	body := fmt.Sprintf("The approval was %s by %s: %s. %s", v.kind, v.actor, v.reason, standing(c.status))
+	if err := followUp(ctx, tx, c.filing.agent, c.id, kind, body); err != nil {
 		return err
 	}
-	return record(ctx, tx, event{name: v.kind, source: sourceApproval, actor: v.actor, obligation: c.id, decision: v.decision,
+	return record(ctx, tx, event{name: v.kind, source: sourceApproval, actor: v.actor, obligation: c.id, decision: v.decision, notice: body,
 		detail: map[string]any{"reason": v.reason, "status": c.status, "epoch": c.epoch}})
+}
+
+// standing says in words what an obligation whose approval was taken back does now.
+func standing(s Status) string {
+	if s == StatusDrafted {
+		return "The draft waits for an operator again."
+	}
+	return "The obligation is " + string(s) + "."
 }
 
 // insertVoided records the taking back, unless somebody did so by hand and left the obligation approved.
@@ -206,6 +216,11 @@ func (l *Ledger) CancelByOperator(ctx context.Context, op operator.Operator, obl
 
 // Steer is no decision: the draft keeps waiting, without a deadline, and its agent gets the operator's note.
 func (l *Ledger) Steer(ctx context.Context, op operator.Operator, obligation int64, note string) (Decided, error) {
+	return l.SteerOnce(ctx, op, obligation, note, "")
+}
+
+// SteerOnce is Steer for a note that may be delivered more than once: the same nonce again is a no-op. "" is no nonce.
+func (l *Ledger) SteerOnce(ctx context.Context, op operator.Operator, obligation int64, note, nonce string) (Decided, error) {
 	var out Decided
 	err := l.do(ctx, step{verb: "steer", actor: op.ID(), obligation: obligation}, func(ctx context.Context, tx *txn) error {
 		if !op.Known() {
@@ -218,20 +233,47 @@ func (l *Ledger) Steer(ctx context.Context, op operator.Operator, obligation int
 		if err != nil {
 			return err
 		}
+		out = Decided{ObligationID: c.id, Epoch: c.epoch, Operator: op.ID(), Status: c.status}
+		if repeated, err := steeredBefore(ctx, tx, obligation, nonce); err != nil || repeated {
+			return err
+		}
 		if c.status != StatusDrafted {
 			return decidedBy(ctx, tx, c)
 		}
 		if err := clearDeadline(ctx, tx, obligation); err != nil {
 			return err
 		}
-		if err := followUp(ctx, tx, c.filing.agent, obligation, "steered", fmt.Sprintf("%s asks for changes: %s", op.ID(), note)); err != nil {
+		body := fmt.Sprintf("%s asks for changes: %s", op.ID(), note)
+		if err := followUp(ctx, tx, c.filing.agent, obligation, "steered", body); err != nil {
 			return err
 		}
-		out = Decided{ObligationID: c.id, Epoch: c.epoch, Operator: op.ID(), Status: c.status}
-		return record(ctx, tx, event{name: "steered", source: sourceApproval, actor: op.ID(), obligation: obligation,
-			detail: map[string]any{"epoch": c.epoch, "note": note}})
+		return record(ctx, tx, event{name: "steered", source: sourceApproval, actor: op.ID(), obligation: obligation, notice: body,
+			detail: map[string]any{"epoch": c.epoch, "note": note, "nonce": nonce}})
 	})
 	return out, err
+}
+
+// steeredBefore tells whether this very note is on record.
+func steeredBefore(ctx context.Context, tx *txn, obligation int64, nonce string) (bool, error) {
+	if nonce == "" {
+		return false, nil
+	}
+	rows, err := tx.QueryContext(ctx, `SELECT detail FROM audit_log WHERE obligation_id = $1 AND event = 'steered'`, obligation)
+	if err != nil {
+		return false, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var detail string
+		var said struct{ Nonce string }
+		if err := rows.Scan(&detail); err != nil {
+			return false, err
+		}
+		if json.Unmarshal([]byte(detail), &said) == nil && said.Nonce == nonce {
+			return true, nil
+		}
+	}
+	return false, rows.Err()
 }
 
 // Withdraw lets the filing agent take back what is only drafted, at the epoch that it knows.
@@ -256,7 +298,7 @@ func (l *Ledger) Withdraw(ctx context.Context, agent string, obligation, epoch i
 		}
 		out = Decided{ObligationID: c.id, Epoch: c.epoch, Operator: agent, Status: c.status}
 		return record(ctx, tx, event{name: "withdrawn", source: sourceFiling, actor: agent, obligation: obligation,
-			detail: map[string]any{"epoch": epoch}})
+			notice: "Withdrawn by agent " + agent + ".", detail: map[string]any{"epoch": epoch}})
 	})
 	return out, err
 }
@@ -310,10 +352,11 @@ func (l *Ledger) closeByHand(ctx context.Context, tx *txn, c *current, op operat
 	if err := setStatus(ctx, tx, c, StatusClosed, nextEpoch(tx.sec, c.epoch)); err != nil {
 		return Decided{}, err
 	}
-	if err := followUp(ctx, tx, c.filing.agent, c.id, "superseded", fmt.Sprintf("Closed by %s, handled by hand: %s", op.ID(), reason)); err != nil {
+	body := fmt.Sprintf("Closed by %s, handled by hand: %s", op.ID(), reason)
+	if err := followUp(ctx, tx, c.filing.agent, c.id, "superseded", body); err != nil {
 		return Decided{}, err
 	}
 	return Decided{ObligationID: c.id, DecisionID: decision, Epoch: c.epoch, Operator: op.ID(), Status: c.status},
 		record(ctx, tx, event{name: "closed", source: sourceApproval, actor: op.ID(), obligation: c.id, decision: decision,
-			detail: map[string]any{"reason": reason}})
+			notice: body, detail: map[string]any{"reason": reason}})
 }

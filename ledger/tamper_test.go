@@ -81,6 +81,9 @@ func tampered() map[string][]string {
 	out := map[string][]string{
 		"epoch":                  {`UPDATE obligations SET updated_at = updated_at + 1`},
 		"epoch of the snapshot":  {`UPDATE obligation_approval_snapshots SET draft_epoch = draft_epoch - 1`},
+		"epoch of the filing":    {`UPDATE filings SET epoch = epoch + 1`},
+		"markers":                {`UPDATE filings SET markers = 'no JSON'`},
+		"markers that are null":  {`UPDATE filings SET markers = 'null'`},
 		"direction":              {`UPDATE obligations SET direction = 'they_owe_us'`},
 		"direction none":         {`UPDATE obligations SET direction = 'none'`},
 		"hash in capitals":       allHashes("upper(%s)"),
@@ -258,13 +261,13 @@ func TestAnApprovalTakenBackByRawSQLIsNotClaimed(t *testing.T) {
 func TestAWaitingObligationThatRawSQLMadeIsNoDeadEnd(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
-	_, err := d.plain().Exec(`INSERT INTO obligations VALUES (7, 'acme', 'smtp', 'buyer@acme.example', 'we_owe_them', 'drafted', NULL, 1, 1, 1)`)
+	_, err := d.plain().Exec(`INSERT INTO obligations VALUES (1, 'acme', 'smtp', 'buyer@acme.example', 'we_owe_them', 'drafted', NULL, 1, 1, 1)`)
 	must(t, err)
-	_, err = d.Decide(t.Context(), ledger.Decision{ObligationID: 7, Epoch: 1, Verdict: ledger.Approve, Operator: d.anna})
+	_, err = d.Decide(t.Context(), ledger.Decision{ObligationID: 1, Epoch: 1, Verdict: ledger.Approve, Operator: d.anna})
 	want[*ledger.MismatchError](t, err)
 	filed := d.file(filing("the text that it lacked"))
-	if !filed.Refiled || filed.ObligationID != 7 {
+	if !filed.Refiled || filed.ObligationID != 1 {
 		t.Errorf("%+v", filed)
 	}
-	d.noDeadEnd("made by raw SQL", 7)
+	d.noDeadEnd("made by raw SQL", 1)
 }

@@ -17,6 +17,8 @@ type txn struct {
 	*sql.Tx
 	compiled *compiled // nil: nothing is kept compiled
 	sec, us  int64     // Unix seconds and microseconds; what is compared with a stored time is max(now, stored)
+	route    func() Notice
+	hook     bool // follow-ups are handed to the agents' hook too
 }
 
 type nestedKey struct{}
@@ -43,7 +45,7 @@ func (l *Ledger) inTx(ctx context.Context, work func(ctx context.Context, tx *tx
 	}
 	defer sqlTx.Rollback()
 	now := l.opts.Now()
-	t := &txn{Tx: sqlTx, compiled: l.compiled, sec: now.Unix(), us: now.UnixMicro()}
+	t := &txn{Tx: sqlTx, compiled: l.compiled, sec: now.Unix(), us: now.UnixMicro(), route: l.opts.Route, hook: l.opts.Hook}
 	if err := work(ctx, t); err != nil {
 		return l.translate(err)
 	}
@@ -105,11 +107,19 @@ func (e *GuardError) Error() string {
 // Unwrap returns the driver's error.
 func (e *GuardError) Unwrap() error { return e.Err }
 
-// FullError says that there is no space left for the ledger. Nothing was changed.
-type FullError struct{ Err error }
+// FullError says that there is no room left for the ledger. Nothing was changed.
+type FullError struct {
+	Path  string
+	Cause error // syscall.ENOSPC, EDQUOT or EFBIG, where the system said so; may be nil
+	Err   error // the driver's
+}
 
 func (e *FullError) Error() string {
-	return "the disk is full, the ledger can't be written; nothing was changed, make room and try again"
+	why := "the disk is full"
+	if e.Cause != nil {
+		why = e.Cause.Error()
+	}
+	return fmt.Sprintf("no room is left for the ledger %q (%s); nothing was changed, make room and try again", e.Path, why)
 }
 
 // Unwrap returns the driver's error.
@@ -127,12 +137,31 @@ func translate(path string, err error) error {
 	switch driver.Code() & 0xff {
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL: // the last: many opened the write-ahead log at once
 		return fmt.Errorf("%w (%w)", ErrBusy, err)
+	case sqlite3.SQLITE_INTERRUPT: // only a context that ends interrupts
+		return fmt.Errorf("%w (%w)", context.Canceled, err)
 	case sqlite3.SQLITE_CONSTRAINT:
 		return &GuardError{err}
 	case sqlite3.SQLITE_FULL:
-		return &FullError{err}
+		return &FullError{Path: path, Err: err}
+	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN:
+		if needsRoom(driver.Code()) {
+			if cause := schema.NoRoom(path); cause != nil {
+				return &FullError{Path: path, Cause: cause, Err: err}
+			}
+		}
+		return fmt.Errorf("ledger %q: %w", path, err)
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
 		return fmt.Errorf("%w (%w)", &schema.NotLedgerError{Path: path, Reason: "it is damaged"}, err)
 	}
 	return err
+}
+
+// needsRoom tells whether a result code is one of those by which SQLite reports that a file could not be made or could not grow.
+func needsRoom(code int) bool {
+	switch code {
+	case sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC, sqlite3.SQLITE_IOERR_TRUNCATE,
+		sqlite3.SQLITE_IOERR_CLOSE, sqlite3.SQLITE_IOERR_SHMOPEN, sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_SHMMAP:
+		return true
+	}
+	return code&0xff == sqlite3.SQLITE_CANTOPEN
 }

@@ -73,6 +73,20 @@ func steps(t *testing.T, l *Ledger) map[string]func(ctx context.Context) error {
 		"Backoff": func(ctx context.Context) error {
 			return l.Backoff(ctx, Destination{"smtp", "x"}, func(int) time.Duration { return 0 }, "c")
 		},
+		"RecordCard": func(ctx context.Context) error {
+			return second(l.RecordCard(ctx, Card{ObligationID: 1, Kind: CardDraft, CardRef: CardRef{Channel: "C1", TS: "1.1"}}))
+		},
+		"RecordView":      func(ctx context.Context) error { return second(l.RecordView(ctx, View{CardID: 1})) },
+		"RecordDigest":    func(ctx context.Context) error { return l.RecordDigest(ctx, "C1", "1.1", "x") },
+		"NoticesTold":     func(ctx context.Context) error { return l.NoticesTold(ctx, 1, []int64{1}, "C1/1.1") },
+		"Told":            func(ctx context.Context) error { return l.Told(ctx, 1, 1) },
+		"Outdated":        func(ctx context.Context) error { return l.Outdated(ctx, 1) },
+		"SteerOnce":       func(ctx context.Context) error { return second(l.SteerOnce(ctx, op, 1, "n", "nonce")) },
+		"VoidApprovalsOf": func(ctx context.Context) error { return second(l.VoidApprovalsOf(ctx, "anna", "gone")) },
+		"HookTaken":       func(ctx context.Context) error { return l.HookTaken(ctx, 1) },
+		"HookFailed": func(ctx context.Context) error {
+			return l.HookFailed(ctx, 1, func(int) time.Duration { return 0 }, "c")
+		},
 		"Reserve": func(ctx context.Context) error {
 			_, _, err := l.Reserve(ctx, []Pace{{Scope: "x", Every: time.Second}}, time.Time{})
 			return err
@@ -81,7 +95,7 @@ func steps(t *testing.T, l *Ledger) map[string]func(ctx context.Context) error {
 }
 
 // reads are the exported methods that are no steps. Prepared writes only where there is something to forget.
-var reads = []string{"Audit", "BackedOff", "Check", "Claims", "Close", "Destinations", "ID", "Inbox", "Next", "Path", "Prepared", "Show", "StillThere", "Waiting"}
+var reads = []string{"Audit", "BackedOff", "CardAt", "Check", "Claims", "Close", "Destinations", "DigestIn", "FilingOf", "HookDue", "ID", "Inbox", "Next", "Outbox", "Path", "Prepared", "Show", "Status", "StillThere", "Subject", "Waiting"}
 
 func TestTheTableOfStepsIsWhole(t *testing.T) {
 	known := steps(t, nil)

@@ -19,9 +19,12 @@ type Upgraded struct {
 	Manual []int64 `json:"manual"`
 	// Held lists claims of another implementation that were in flight: `recover` makes a dispatching one unknown.
 	Held []int64 `json:"held"`
+	// Restored lists guards and indexes that were put back, and foreign ones that were taken off: "trigger guard_audit_delete, missing".
+	Restored []string `json:"restored"`
 }
 
-// Upgrade brings the ledger at path to this program's version, after a backup beside it. See schema.Upgrade for what stops it.
+// Upgrade brings the ledger at path to this program's version, after a backup beside it. A ledger of this version that has lost guards
+// gets them back, if its tables are intact and Check finds nothing else. See schema.Upgrade for what stops it.
 func Upgrade(ctx context.Context, path string, opts Options) (Upgraded, error) {
 	opts = withDefaults(opts)
 	id, err := randomToken()
@@ -31,19 +34,26 @@ func Upgrade(ctx context.Context, path string, opts Options) (Upgraded, error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return Upgraded{}, err
 	}
-	out := Upgraded{Manual: []int64{}, Held: []int64{}}
+	out := Upgraded{Manual: []int64{}, Held: []int64{}, Restored: []string{}}
 	now := opts.Now()
 	run := schema.Upgrade{
 		Path: path, Backup: path + ".backup-" + now.UTC().Format("20060102T150405Z"), LedgerID: id[:32], Busy: opts.BusyTimeout,
 		Adopt: func(ctx context.Context, sqlTx *sql.Tx) error {
 			return adoptForeign(ctx, &txn{Tx: sqlTx, sec: now.Unix(), us: now.UnixMicro()}, &out)
 		},
+		Unsound: unsound,
+		Record: func(ctx context.Context, sqlTx *sql.Tx, restored []string) error {
+			return record(ctx, &txn{Tx: sqlTx, sec: now.Unix(), us: now.UnixMicro()}, event{name: "restored", source: sourceFiling, actor: systemActor,
+				detail: map[string]any{"guards": restored}})
+		},
 	}
-	if out.Changed, err = run.Run(ctx); err != nil {
+	done, err := run.Run(ctx)
+	if err != nil {
 		return Upgraded{}, translate(path, err)
 	}
-	if out.Changed {
+	if out.Changed = done.Changed; done.Changed {
 		out.Backup = run.Backup
+		out.Restored = append(out.Restored, done.Restored...)
 	}
 	return out, nil
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // ErrNotAuthorised says that no operator has the given credentials. It doesn't say which part of them was wrong.
-var ErrNotAuthorised = errors.New("not authorised: this is no operator's token")
+var ErrNotAuthorised = errors.New("not authorised: this is no operator")
 
 // Entry is one operator as the configuration names them.
 type Entry struct {
@@ -102,6 +102,32 @@ func (d *Directory) ByToken(token string) (Operator, error) {
 		return Operator{}, ErrNotAuthorised
 	}
 	return who, nil
+}
+
+// BySlack returns the operator who is this user of this Slack workspace, or ErrNotAuthorised. Both ids must come from a request that
+// Slack has proved to be its own; both are compared exactly, because ids of users are unique within a workspace only, and a name that is
+// displayed is anybody's choice. As with ByToken, the time it takes tells nothing.
+func (d *Directory) BySlack(team, user string) (Operator, error) {
+	if d == nil || team == "" || user == "" {
+		return Operator{}, ErrNotAuthorised
+	}
+	given := slackIdentity(team, user)
+	var who Operator
+	for _, m := range d.members {
+		own := slackIdentity(m.operator.slackTeam, m.operator.slackUser)
+		if subtle.ConstantTimeCompare(given[:], own[:]) == 1 && m.operator.slackUser != "" {
+			who = m.operator
+		}
+	}
+	if !who.Known() {
+		return Operator{}, ErrNotAuthorised
+	}
+	return who, nil
+}
+
+// slackIdentity has one length for all. Configured ids hold no NUL, so that two pairs can't run together.
+func slackIdentity(team, user string) [sha256.Size]byte {
+	return sha256.Sum256([]byte(team + "\x00" + user))
 }
 
 var (

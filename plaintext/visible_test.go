@@ -124,3 +124,19 @@ func FuzzCleanAndShow(f *testing.F) {
 		checkVisible(t, in)
 	})
 }
+
+func TestPartsAreTheTextAndWhatIsShownOfIt(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := hostile().Draw(t, "in")
+		var raw, shown string
+		for _, p := range plaintext.Parts(in) {
+			raw, shown = raw+p.Raw, shown+p.Shown
+			if p.Raw == "" {
+				t.Fatalf("Parts(%q) has an empty one", in)
+			}
+		}
+		if raw != in || shown != plaintext.Visible(in) {
+			t.Fatalf("Parts(%q) are %q, shown as %q", in, raw, shown)
+		}
+	})
+}

@@ -17,7 +17,7 @@ type querier interface {
 
 // Check reads the version and compares every table, index and trigger of the ledger with its source. It reports the first difference
 // as *UpgradeError, *NewerError or *GuardError. Tables that aren't ours are left alone; a trigger that isn't ours is refused, since
-// it would run inside our transactions.
+// it would run inside our transactions, and so is an index on a table of ours: it could refuse our rows.
 func Check(ctx context.Context, db querier, path string) error {
 	var version int
 	if err := db.QueryRowContext(ctx, `PRAGMA user_version`).Scan(&version); err != nil {
@@ -40,8 +40,8 @@ func Check(ctx context.Context, db querier, path string) error {
 	if err != nil {
 		return err
 	}
-	if err := compare(path, want, have); err != nil {
-		return err
+	if found := compare(want, have); len(found) > 0 {
+		return &GuardError{path, found[0].object, found[0].problem}
 	}
 	return touchAll(ctx, db, want)
 }
@@ -61,24 +61,35 @@ func touchAll(ctx context.Context, db querier, want map[string]string) error {
 	return nil
 }
 
-func compare(path string, want, have map[string]string) error {
+// difference is an object ("trigger guard_claims_delete") that is not as this program made it.
+type difference struct{ object, problem string }
+
+// compare lists all differences: what is missing or altered, then what isn't ours.
+func compare(want map[string]string, have map[string]object) []difference {
+	var out []difference
 	for _, name := range sortedKeys(want) {
 		switch got, ok := have[name]; {
 		case !ok:
-			return &GuardError{path, name, "missing"}
-		case got != want[name]:
-			return &GuardError{path, name, "altered"}
+			out = append(out, difference{name, "missing"})
+		case got.text != want[name]:
+			out = append(out, difference{name, "altered"})
 		}
 	}
 	for _, name := range sortedKeys(have) {
-		if _, ok := want[name]; !ok && strings.HasPrefix(name, "trigger ") {
-			return &GuardError{path, name, "not one of the ledger's own"}
+		if _, ok := want[name]; !ok && have[name].intrudes(name, want) {
+			out = append(out, difference{name, "not one of the ledger's own"})
 		}
 	}
-	return nil
+	return out
 }
 
-func sortedKeys(m map[string]string) []string {
+// intrudes tells whether an object that isn't ours takes part in our statements.
+func (o object) intrudes(name string, want map[string]string) bool {
+	_, onOurs := want["table "+o.table]
+	return strings.HasPrefix(name, "trigger ") || strings.HasPrefix(name, "index ") && onOurs
+}
+
+func sortedKeys[T any](m map[string]T) []string {
 	keys := make([]string, 0, len(m))
 	for key := range m {
 		keys = append(keys, key)
@@ -116,20 +127,24 @@ func flatten(groups [][]string) []string {
 	return out
 }
 
-// stored reads what the file has. SQLite compares an object's type without case, so a row with another spelling is one all the same. Automatic indexes have no SQL and are left out.
-func stored(ctx context.Context, db querier) (map[string]string, error) {
-	rows, err := db.QueryContext(ctx, `SELECT lower(type), name, sql FROM sqlite_schema WHERE sql IS NOT NULL`)
+// object is a row of sqlite_schema: its DDL, and in lower case the table that it is on.
+type object struct{ text, table string }
+
+// stored reads what the file has. SQLite compares an object's type, and names, without case, so a row with another spelling is one all
+// the same. Automatic indexes have no SQL and are left out.
+func stored(ctx context.Context, db querier) (map[string]object, error) {
+	rows, err := db.QueryContext(ctx, `SELECT lower(type), name, lower(tbl_name), sql FROM sqlite_schema WHERE sql IS NOT NULL`)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	out := map[string]string{}
+	out := map[string]object{}
 	for rows.Next() {
-		var kind, name, text string
-		if err := rows.Scan(&kind, &name, &text); err != nil {
+		var kind, name, table, text string
+		if err := rows.Scan(&kind, &name, &table, &text); err != nil {
 			return nil, err
 		}
-		out[kind+" "+name] += text // two rows of one name are one altered object
+		out[kind+" "+name] = object{out[kind+" "+name].text + text, table} // two rows of one name are one altered object
 	}
 	return out, rows.Err()
 }

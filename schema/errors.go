@@ -43,7 +43,7 @@ func (e *NewerError) Error() string {
 type GuardError struct{ Path, Object, Problem string }
 
 func (e *GuardError) Error() string {
-	return fmt.Sprintf("ledger %q: %s is %s; without its guards a ledger is not used: run `countersign db check` and restore a backup", e.Path, e.Object, e.Problem)
+	return fmt.Sprintf("ledger %q: %s is %s; without its guards a ledger is not used: `countersign db upgrade` puts guards back where the tables are sound; else restore a backup", e.Path, e.Object, e.Problem)
 }
 
 // ConnectionError says that a new connection came up without a setting that the ledger's durability rests on.

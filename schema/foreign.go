@@ -105,10 +105,10 @@ var foreignChecks = []struct{ reason, query string }{
 		UNION ALL SELECT 'receipt ' || id FROM obligation_deliveries GROUP BY id HAVING count(*) > 1
 		UNION ALL SELECT 'receipts ' || group_concat(id, ', ') FROM obligation_deliveries
 		WHERE decision_id IS NOT NULL GROUP BY obligation_id, decision_id HAVING count(*) > 1`},
-	{"an id is not positive", `
-		SELECT 'obligation ' || id FROM obligations WHERE id < 1
-		UNION ALL SELECT 'decision ' || id FROM obligation_decisions WHERE id < 1
-		UNION ALL SELECT 'receipt ' || id FROM obligation_deliveries WHERE id < 1`},
+	{"an id is not positive, or leaves no room for later ones", `
+		SELECT 'obligation ' || id FROM obligations WHERE id NOT BETWEEN 1 AND 9007199254740991
+		UNION ALL SELECT 'decision ' || id FROM obligation_decisions WHERE id NOT BETWEEN 1 AND 9007199254740991
+		UNION ALL SELECT 'receipt ' || id FROM obligation_deliveries WHERE id NOT BETWEEN 1 AND 9007199254740991`},
 	{"a claim holds an obligation that is not approved", `
 		SELECT 'obligation ' || o.id || ': ' || o.status || ', its claim is ' || c.state FROM obligations o
 		JOIN obligation_delivery_claims c ON c.obligation_id = o.id

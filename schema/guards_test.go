@@ -36,7 +36,7 @@ const (
 
 func attacks() []attack {
 	var all []attack
-	for _, group := range [][]attack{onObligations, onDrafts, onFilings, onDecisions, onSnapshots, onClaims, onDeliveries, onSideTables} {
+	for _, group := range [][]attack{onObligations, onDrafts, onFilings, onDecisions, onSnapshots, onClaims, onDeliveries, onSideTables, onSurface} {
 		all = append(all, group...)
 	}
 	return all
@@ -44,14 +44,18 @@ func attacks() []attack {
 
 var onObligations = []attack{
 	{"obligations_insert", "obligation id exists", rawOpen + `({sent}, 'x', 'smtp', 'x', 'none', 'open', 1, 1, 1)`, ""},
-	{"obligations_insert", "an obligation starts as open or drafted", rawOpen + `(900, 'x', 'smtp', 'x', 'we_owe_them', 'approved', 1, 1, 1)`, ""},
-	{"obligations_insert", "unknown direction", rawOpen + `(900, 'x', 'smtp', 'x', 'both', 'open', 1, 1, 1)`, ""},
+	{"obligations_insert", "obligation ids rise by one", rawOpen + `(9223372036854775807, 'x', 'smtp', 'x', 'none', 'open', 1, 1, 1)`, ""},
+	{"obligations_insert", "obligation ids rise by one", rawOpen + `(900, 'x', 'smtp', 'x', 'none', 'open', 1, 1, 1)`, ""},
+	{"obligations_insert", "an epoch is from 1 to 2^53 - 1", rawOpen + `(NULL, 'x', 'smtp', 'x', 'none', 'open', 1, 1, 9007199254740992)`, ""},
+	{"obligations_insert", "an epoch is from 1 to 2^53 - 1", rawOpen + `(NULL, 'x', 'smtp', 'x', 'none', 'open', 1, 1, 0)`, ""},
+	{"obligations_insert", "an obligation starts as open or drafted", rawOpen + `(NULL, 'x', 'smtp', 'x', 'we_owe_them', 'approved', 1, 1, 1)`, ""},
+	{"obligations_insert", "unknown direction", rawOpen + `(NULL, 'x', 'smtp', 'x', 'both', 'open', 1, 1, 1)`, ""},
 	{"obligations_insert", "another draft holds this counterparty and channel",
-		rawOpen + `(900, 'drafted', 'smtp', 'drafted@example.com', 'we_owe_them', 'drafted', 1, 1, 1)`, ""},
+		rawOpen + `(NULL, 'drafted', 'smtp', 'drafted@example.com', 'we_owe_them', 'drafted', 1, 1, 1)`, ""},
 	{"obligations_insert", "an active claim holds this counterparty and channel",
-		rawOpen + `(900, 'claimed', 'smtp', 'claimed@example.com', 'we_owe_them', 'drafted', 1, 1, 1)`, ""},
+		rawOpen + `(NULL, 'claimed', 'smtp', 'claimed@example.com', 'we_owe_them', 'drafted', 1, 1, 1)`, ""},
 	{"obligations_id", "ids are positive", rawOpen + `(-1, 'x', 'smtp', 'x', 'none', 'open', 1, 1, 1)`, ""},
-	{"obligations_id", "ids are positive", rawOpen + `(0, 'x', 'smtp', 'x', 'none', 'open', 1, 1, 1)`, ""},
+	{"obligations_insert", "obligation ids rise by one", rawOpen + `(0, 'x', 'smtp', 'x', 'none', 'open', 1, 1, 1)`, ""},
 	{"obligations_update", "an obligation keeps its id, counterparty and channel", `UPDATE OR REPLACE obligations SET id = {sent} WHERE id = {drafted}`, ""},
 	{"obligations_update", "an obligation keeps its id, counterparty and channel", `UPDATE obligations SET rowid = 900 WHERE id = {drafted}`, ""},
 	{"obligations_update", "an obligation keeps its id, counterparty and channel", `UPDATE obligations SET counterparty = 'x' WHERE id = {drafted}`, ""},
@@ -61,6 +65,8 @@ var onObligations = []attack{
 	{"obligations_update", "obligation is frozen by an active claim", `UPDATE obligations SET status = 'drafted', updated_at = updated_at + 1 WHERE id = {unknown}`, ""},
 	{"obligations_update", "obligation is frozen by an active claim", `UPDATE obligations SET status = 'closed' WHERE id = {settled}`, ""},
 	{"obligations_update", "the epoch never goes back", `UPDATE obligations SET updated_at = updated_at - 1 WHERE id = {drafted}`, ""},
+	{"obligations_update", "an epoch is from 1 to 2^53 - 1", `UPDATE obligations SET updated_at = 9223372036854775807 WHERE id = {drafted}`, ""},
+	{"obligations_update", "an epoch is from 1 to 2^53 - 1", `UPDATE obligations SET updated_at = 9007199254740992 WHERE id = {drafted}`, ""},
 	{"obligations_update", "unknown direction", `UPDATE obligations SET direction = 'x', updated_at = updated_at + 1 WHERE id = {drafted}`, ""},
 	{"obligations_update", "a changed source or direction needs a new epoch", `UPDATE obligations SET source = 'slack' WHERE id = {drafted}`, ""},
 	{"obligations_update", "a changed source or direction needs a new epoch", `UPDATE obligations SET direction = 'none' WHERE id = {approved}`, ""},
@@ -84,8 +90,8 @@ var onDrafts = []attack{
 	{"drafts_insert", "obligation is frozen by an active claim",
 		`INSERT OR REPLACE INTO obligation_drafts SELECT * FROM obligation_drafts WHERE obligation_id = {unknown}`, ""},
 	{"drafts_insert", "a draft needs its drafted obligation, of the same source and channel, and its filing",
-		`INSERT INTO obligation_drafts SELECT 900, draft_text, context, origin_platform, origin_channel, origin_thread, origin_user, priority, draft_sha256, created_ts, updated_ts, auto_send_after, NULL FROM obligation_drafts WHERE obligation_id = {drafted}`,
-		rawOpen + `(900, 'x', 'smtp', 'drafted@example.com', 'we_owe_them', 'drafted', 1, 1, 1)`},
+		`INSERT INTO obligation_drafts SELECT (SELECT max(id) FROM obligations), draft_text, context, origin_platform, origin_channel, origin_thread, origin_user, priority, draft_sha256, created_ts, updated_ts, auto_send_after, NULL FROM obligation_drafts WHERE obligation_id = {drafted}`,
+		rawOpen + `(NULL, 'x', 'smtp', 'drafted@example.com', 'we_owe_them', 'drafted', 1, 1, 1)`},
 	{"drafts_update", "a draft keeps its obligation", `UPDATE OR REPLACE obligation_drafts SET obligation_id = {approved} WHERE obligation_id = {drafted}`, ""},
 	{"drafts_update", "obligation is frozen by an active claim", `UPDATE obligation_drafts SET context = 'x' WHERE obligation_id = {claimed}`, ""},
 	{"drafts_update", "a draft changes only while it is drafted", `UPDATE obligation_drafts SET draft_text = 'x' WHERE obligation_id = {approved}`, ""},
@@ -107,6 +113,10 @@ var onFilings = []attack{
 	{"filings_insert", "filing exists", rawFiling, newEpoch + raw("drafted", "epoch = epoch - 1")},
 	{"filings_insert", "filing exists", rawFiling, newEpoch + raw("drafted", "agent = 'quoter', idempotency_key = 'key of sent'")},
 	{"filings_insert", "filing ids rise by one", rawFiling, newEpoch + raw("drafted", "id = 900")},
+	{"filings_insert", "markers are a JSON array, a result is a JSON object", rawFiling, newEpoch + raw("drafted", "markers = 'none'")},
+	{"filings_insert", "markers are a JSON array, a result is a JSON object", rawFiling, newEpoch + raw("drafted", "markers = 'null'")},
+	{"filings_insert", "markers are a JSON array, a result is a JSON object", rawFiling, newEpoch + raw("drafted", "result = ''")},
+	{"filings_insert", "markers are a JSON array, a result is a JSON object", rawFiling, newEpoch + raw("drafted", "result = '[]'")},
 	{"filings_insert", "a filing needs its drafted obligation at the same epoch", rawFiling, "SELECT 1" + raw("drafted", "")},
 	{"filings_insert", "a filing needs its drafted obligation at the same epoch", rawFiling, "SELECT 1" + raw("approved", "")},
 	{"filings_insert", "a filing needs its drafted obligation at the same epoch", rawFiling, newEpoch + raw("drafted", "counterparty = 'x'")},
@@ -159,6 +169,9 @@ var onSnapshots = []attack{
 	{"envelopes_insert", "envelope exists", `INSERT OR REPLACE INTO approval_envelopes SELECT * FROM approval_envelopes WHERE decision_id = {approved.decision}`, ""},
 	{"envelopes_insert", "an envelope equals its snapshot and the newest filing",
 		`INSERT INTO approval_envelopes SELECT v.id, f.obligation_id, f.id, f.counterparty, f.platform, f.channel, f.thread, 'another subject', f.text_sha256, f.envelope_sha256, f.markers, 1 FROM filings f JOIN obligation_decisions v ON v.obligation_id = f.obligation_id WHERE v.nonce = 'raw'`,
+		decideRaw + ";" + rawSnapshot},
+	{"envelopes_insert", "markers are a JSON array",
+		`INSERT INTO approval_envelopes SELECT v.id, f.obligation_id, f.id, f.counterparty, f.platform, f.channel, f.thread, f.subject, f.text_sha256, f.envelope_sha256, '{}', 1 FROM filings f JOIN obligation_decisions v ON v.obligation_id = f.obligation_id WHERE v.nonce = 'raw'`,
 		decideRaw + ";" + rawSnapshot},
 	{"envelopes_update", "approved envelopes never change", `UPDATE approval_envelopes SET subject = 'x' WHERE decision_id = {approved.decision}`, ""},
 	{"envelopes_delete", "approved envelopes are never deleted", `DELETE FROM approval_envelopes WHERE decision_id = {approved.decision}`, ""},

@@ -72,7 +72,8 @@ func (b *builder) live(path string) error {
 	if b.err != nil {
 		return b.err
 	}
-	b.Ledger, b.err = ledger.Open(b.ctx, path, ledger.Options{Now: func() time.Time { return time.Unix(1_800_000_000, 0) }})
+	b.Ledger, b.err = ledger.Open(b.ctx, path, ledger.Options{Now: func() time.Time { return time.Unix(1_800_000_000, 0) }, Hook: true,
+		Route: func() ledger.Notice { return ledger.Notice{Routed: ledger.RoutedInternal, Reason: "queued"} }})
 	if b.err != nil {
 		return b.err
 	}
@@ -95,12 +96,44 @@ func (b *builder) live(path string) error {
 	_, err = b.Revoke(b.ctx, ledger.Revocation{ObligationID: b.ids["revoked"], Operator: b.op, Reason: "a typo", Nonce: "revocation"})
 	b.try(err)
 	b.overtaken()
+	b.shown()
 	b.try(b.Backoff(b.ctx, ledger.Destination{Platform: "smtp", Channel: "nowhere@example.com"}, func(int) time.Duration { return time.Minute }, "no route"))
 	inbox, err := b.Inbox(b.ctx, "quoter")
 	b.try(err)
 	b.try(b.Acknowledge(b.ctx, "quoter", []int64{inbox[0].ID}))
 	b.try(b.Close())
 	return b.err
+}
+
+// shown makes cards: of a draft that waits, of one that was approved on its card, and of an unknown delivery.
+func (b *builder) shown() {
+	b.card("drafted", ledger.CardDraft, "1.1")
+	b.card("unknown", ledger.CardUnknown, "1.2")
+	filed := b.file("seen")
+	b.card("seen", ledger.CardDraft, "1.3")
+	v, err := b.Decide(b.ctx, ledger.Decision{ObligationID: filed.ObligationID, Epoch: filed.Epoch, Verdict: ledger.Approve, Operator: b.op,
+		Nonce: fmt.Sprintf("nonce of %d", filed.ObligationID), Card: &ledger.CardRef{Channel: "C1", TS: "1.3"}})
+	b.try(err)
+	b.ids["seen.decision"] = v.DecisionID
+	s, err := b.Subject(b.ctx, b.ids["rejected"], "C1")
+	b.try(err)
+	for _, n := range s.Notices {
+		b.try(b.NoticesTold(b.ctx, b.ids["rejected"], []int64{n.ID}, "C1/1.4"))
+	}
+	b.try(b.RecordDigest(b.ctx, "C1", "1.5", "content"))
+}
+
+func (b *builder) card(name, kind, ts string) {
+	s, err := b.Subject(b.ctx, b.ids[name], "C1")
+	b.try(err)
+	c, err := b.RecordCard(b.ctx, ledger.Card{ObligationID: b.ids[name], DecisionID: b.ids[name+".decision"], Kind: kind, Team: "T1",
+		CardRef: ledger.CardRef{Channel: "C1", TS: ts}})
+	b.try(err)
+	b.ids[name+".card"] = c.ID
+	v, err := b.RecordView(b.ctx, ledger.View{CardID: c.ID, Epoch: s.Epoch, EnvelopeSHA256: s.EnvelopeSHA256, ContentSHA256: "content",
+		Parts: []ledger.Part{{TS: ts, Text: s.DraftText}}})
+	b.try(err)
+	b.ids[name+".view"] = v.ID
 }
 
 // overtaken makes approvals whose pair has a newer draft: one unclaimed, one claimed.

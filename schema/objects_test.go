@@ -78,12 +78,24 @@ func TestAViewIsNoTable(t *testing.T) {
 	l.refused(t, "table prepare_backoff", "missing")
 }
 
-func TestForeignTablesAndIndexesAreLeftAlone(t *testing.T) {
+func TestForeignTablesAndTheirIndexesAreLeftAlone(t *testing.T) {
 	l := lived(t)
-	l.plain(t, `CREATE TABLE crm_notes (id INTEGER PRIMARY KEY, note TEXT)`, `CREATE INDEX crm_search ON obligations (summary)`).Close()
+	l.plain(t, `CREATE TABLE crm_notes (id INTEGER PRIMARY KEY, note TEXT)`, `CREATE INDEX crm_search ON crm_notes (note)`).Close()
 	if err := l.open(t); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// A foreign UNIQUE index on a table of ours used to go unnoticed, and let every step fail that it did not like.
+func TestAForeignIndexOnOurTablesIsRefused(t *testing.T) {
+	for _, table := range []string{"audit_log (event, actor)", "FILINGS (agent)"} {
+		l := lived(t)
+		l.plain(t, `CREATE INDEX crm_search ON `+table).Close()
+		l.refused(t, "index crm_search", "not one of the ledger's own")
+	}
+	l := lived(t)
+	l.plain(t, `CREATE UNIQUE INDEX one_message_a_pair ON outbox (queued_us, obligation_id)`).Close()
+	l.refused(t, "index one_message_a_pair", "not one of the ledger's own")
 }
 
 func TestAVersionThatNobodyWroteIsRefused(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 )
 
 // Version is the newest schema version, kept in SQLite's user_version.
-const Version = 1
+const Version = 2
 
 // ApplicationID marks a file as a ledger of this program ("CSG1"), in SQLite's application_id.
 const ApplicationID = 0x43534731

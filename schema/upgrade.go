@@ -19,47 +19,61 @@ type Upgrade struct {
 	Busy     time.Duration
 	// Adopt fills the side tables from the core tables of another implementation, in the upgrade's own transaction.
 	Adopt func(ctx context.Context, tx *sql.Tx) error
+	// Unsound lists what is wrong with the rows of a ledger whose guards were off.
+	Unsound func(ctx context.Context, tx *sql.Tx) ([]string, error)
+	// Record keeps in the ledger what was put back, in the same transaction.
+	Record func(ctx context.Context, tx *sql.Tx, restored []string) error
 }
 
-// Run upgrades the ledger, or leaves it untouched and says why (*UpgradeStoppedError). It reports whether there was anything to do.
-// The checks come before the backup, the backup before the first change; each version's migration is one transaction.
-func (u Upgrade) Run(ctx context.Context) (bool, error) {
+// Done is what an upgrade did.
+type Done struct {
+	Changed  bool
+	Restored []string // guards and indexes that were missing or altered, and foreign ones that were taken off: "trigger x, missing"
+}
+
+// Run upgrades the ledger, or leaves it untouched and says why (*UpgradeStoppedError, *GuardError). The checks come before the backup,
+// the backup before the first change; each version's migration is one transaction.
+func (u Upgrade) Run(ctx context.Context) (Done, error) {
 	kind, err := Look(u.Path)
 	if err != nil {
-		return false, err
+		return Done{}, err
 	}
 	db, err := u.open()
 	if err != nil {
-		return false, err
+		return Done{}, err
 	}
 	defer db.Close()
 	conn, err := db.Conn(ctx)
 	if err != nil {
-		return false, err
+		return Done{}, err
 	}
 	defer conn.Close()
 	if kind == Foreign {
-		return true, u.adopt(ctx, conn)
+		return Done{Changed: true}, u.adopt(ctx, conn)
 	}
 	return u.advance(ctx, conn)
 }
 
-// advance brings a ledger of ours to Version.
-func (u Upgrade) advance(ctx context.Context, conn *sql.Conn) (bool, error) {
+// advance brings a ledger of ours to Version, or puts back what that version lacks.
+func (u Upgrade) advance(ctx context.Context, conn *sql.Conn) (Done, error) {
 	var version int
 	if err := conn.QueryRowContext(ctx, `PRAGMA user_version`).Scan(&version); err != nil {
-		return false, err
+		return Done{}, err
 	}
 	if version > Version {
-		return false, &NewerError{u.Path, version}
+		return Done{}, &NewerError{u.Path, version}
 	}
 	if version < 1 || version == Version {
-		return false, Check(ctx, conn, u.Path)
+		err := Check(ctx, conn, u.Path)
+		if broken := (*GuardError)(nil); version == Version && errors.As(err, &broken) {
+			return u.restore(ctx, conn)
+		}
+		return Done{}, err
 	}
 	if err := u.backup(ctx, conn); err != nil {
-		return false, err
+		return Done{}, err
 	}
-	return true, u.migrate(ctx, conn, version)
+	return Done{Changed: true}, u.migrate(ctx, conn, version)
 }
 
 // open connects without WAL, which would rewrite a foreign header before the checks, and without foreign keys, since tables are
@@ -104,7 +118,7 @@ func (u Upgrade) syncBackup() error {
 	return syncDir(filepath.Dir(u.Backup))
 }
 
-// migrate applies the missing versions to a ledger of ours, one transaction each, and then replaces the guards.
+// migrate applies the missing versions to a ledger of ours, one transaction each, and replaces the guards with the last.
 func (u Upgrade) migrate(ctx context.Context, conn *sql.Conn, from int) error {
 	all, err := migrations()
 	if err != nil {
@@ -168,21 +182,19 @@ func (u Upgrade) stillForeign(ctx context.Context, tx *sql.Tx) error {
 	return checkForeign(ctx, tx, u.Path)
 }
 
-// seal ends a migration: the guards of this program, the version, and no dangling reference.
+// seal ends a migration: the version, no dangling reference, and with the last version the guards of this program, and nothing else than
+// it made.
 func (u Upgrade) seal(ctx context.Context, tx *sql.Tx, version int) error {
-	list, err := guards()
-	if err != nil {
-		return err
-	}
-	if version == Version {
-		if err := execAll(ctx, tx, list); err != nil {
-			return err
-		}
-	}
 	if err := execAll(ctx, tx, []string{fmt.Sprintf(`PRAGMA user_version = %d`, version)}); err != nil {
 		return err
 	}
-	return checkReferences(ctx, tx, u.Path)
+	if err := checkReferences(ctx, tx, u.Path); err != nil || version != Version {
+		return err
+	}
+	if err := putBack(ctx, tx); err != nil {
+		return err
+	}
+	return Check(ctx, tx, u.Path)
 }
 
 // inTx is not interrupted once it has begun: a cancelled transaction would be rolled back in the background, after the caller was told.
@@ -236,12 +248,15 @@ func dropAll(ctx context.Context, tx *sql.Tx, kind string) error {
 		return err
 	}
 	for _, name := range names {
-		quoted := `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
-		if err := execAll(ctx, tx, []string{"DROP " + strings.ToUpper(kind) + " " + quoted}); err != nil {
+		if err := drop(ctx, tx, kind, name); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func drop(ctx context.Context, tx *sql.Tx, kind, name string) error {
+	return execAll(ctx, tx, []string{"DROP " + strings.ToUpper(kind) + ` "` + strings.ReplaceAll(name, `"`, `""`) + `"`})
 }
 
 func column(ctx context.Context, db querier, query string, args ...any) ([]string, error) {

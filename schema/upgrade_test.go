@@ -143,6 +143,7 @@ func TestUpgradeStopsUntouched(t *testing.T) {
 		"an id twice":                   {foreignTables, `UPDATE obligation_decisions SET id = 104 WHERE id = 105`, "decision 104"},
 		"a receipt twice":               {foreignTables, `UPDATE obligation_deliveries SET obligation_id = 8, decision_id = 108 WHERE id = 2`, "receipts 1, 2"},
 		"an id that isn't positive":     {foreignTables, `UPDATE obligation_deliveries SET id = -1 WHERE id = 3`, "receipt -1"},
+		"an id that is the last":        {foreignTables, `UPDATE obligation_deliveries SET id = 9223372036854775807 WHERE id = 3`, "receipt 9223372036854775807"},
 		"two active claims":             {foreignTables, `UPDATE obligation_delivery_claims SET obligation_id = 6 WHERE decision_id = 107`, "obligation 6"},
 		"two claims for a decision":     {foreignTables, `UPDATE obligation_delivery_claims SET decision_id = 106 WHERE decision_id = 108`, "decision 106"},
 		"a claim on what is drafted":    {foreignTables, `UPDATE obligation_delivery_claims SET state = 'unknown' WHERE decision_id = 111`, "obligation 11: drafted, its claim is unknown"},

@@ -103,7 +103,7 @@ func (p *pass) run(ctx context.Context) (err error) {
 }
 
 func (p *pass) filter() ledger.DeliverFilter {
-	return ledger.DeliverFilter{Platform: p.opts.Platform, Hold: p.opts.Hold}
+	return ledger.DeliverFilter{Platform: p.opts.Platform, Hold: p.opts.Hold, Resting: p.opts.NoBackoff}
 }
 
 // recoverFirst recovers, and reports what that found out about messages: it is part of the pass.
@@ -118,6 +118,9 @@ func (p *pass) recoverFirst(ctx context.Context) error {
 // tellBackedOff reports what waits at destinations that are left alone for now: whoever has just mended their mail server has to hear
 // why nothing happens, and until when.
 func (p *pass) tellBackedOff(ctx context.Context) error {
+	if p.opts.NoBackoff {
+		return nil
+	}
 	resting, err := p.ledger.BackedOff(ctx, p.filter())
 	if err != nil {
 		return err
@@ -131,8 +134,11 @@ func (p *pass) tellBackedOff(ctx context.Context) error {
 	return nil
 }
 
-// plan lists what would be tried.
+// plan lists what would be tried, and what rests.
 func (p *pass) plan(ctx context.Context) error {
+	if err := p.tellBackedOff(ctx); err != nil {
+		return orStopped(ctx, err)
+	}
 	destinations, err := p.ledger.Destinations(ctx, p.filter())
 	if err != nil {
 		return orStopped(ctx, err)

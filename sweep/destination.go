@@ -27,12 +27,13 @@ func (e *occupied) Error() string {
 	return fmt.Sprintf("another worker (%s) is on this destination", e.by)
 }
 
-// enter locks a destination for this worker, or returns *occupied at once. The file is removed by leaving, so that only those of
+// enter locks a destination for this worker, or returns *occupied at once; errNoLock where something else stands in the lock's place,
+// which is of no consequence for other destinations. The file is removed by leaving, so that only those of
 // killed workers stay; the next worker on that destination takes such a file over, and removes it.
 func (w *worker) enter(d ledger.Destination) (*lockFile, error) {
 	path := w.place.destinationFile(d)
 	lock, err := takeLock(path)
-	if errors.Is(err, errHeld) {
+	if errors.Is(err, errHeld) && !errors.Is(err, errNoLock) {
 		by, _ := readNote(path) // for people only
 		return nil, &occupied{strings.TrimSpace(by)}
 	}

@@ -18,6 +18,9 @@
 // [Sweeper.TakeOver], by which an operator declares a stopped worker dead; such a worker finds its file gone, and whatever it
 // does then is refused by the ledger, since its claims have moved to another generation.
 //
+// Where a link, a directory or a pipe stands in the place of a destination's lock, that destination alone is left out, and the
+// report says what to remove.
+//
 // # The order of a delivery
 //
 // It stands in one function, parcel.deliver, and the order is the safety:
@@ -29,6 +32,6 @@
 //	the last checks, Send                 at most once; never again for this approval
 //	Complete or MarkUnknown               or the slot, when the ledger can't take a confirmed receipt
 //
-// A cancelled context (SIGTERM) ends the pass between two of these steps up to BeginDispatch; from BeginDispatch on the message
+// A cancelled context (SIGTERM, SIGHUP) ends the pass between two of these steps up to BeginDispatch; from BeginDispatch on the message
 // in hand is finished.
 package sweep

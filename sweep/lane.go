@@ -31,6 +31,9 @@ func (l *lane) visit(ctx context.Context, d ledger.Destination) error {
 	if errors.As(err, &other) {
 		return l.pastBy(ctx, d, Skipped, err)
 	}
+	if errors.Is(err, errNoLock) {
+		return l.pastBy(ctx, d, NotPrepared, err)
+	}
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -24,6 +25,9 @@ const (
 
 // errHeld says that somebody else holds the lock.
 var errHeld = errors.New("the lock is held by somebody else")
+
+// errNoLock says that something stands where a lock file belongs which can't be one.
+var errNoLock = errors.New("it can't be used as a lock file")
 
 // lockFile is a file that is locked by this holder. The lock belongs to the open file, so that it works between goroutines as
 // between processes, and it ends with its process.
@@ -61,15 +65,48 @@ func createLocked(path string) (*lockFile, error) {
 }
 
 func tryLock(path string, flags int) (*lockFile, error) {
-	f := &lockFile{path: path, lock: newFlock(path, flags|unix.O_RDWR)}
+	f := &lockFile{path: path, lock: newFlock(path, flags|unix.O_RDWR|unix.O_NONBLOCK)}
 	got, err := f.lock.TryLock()
 	if err == nil && !got {
 		err = errHeld
 	}
-	if err != nil {
-		return nil, err
+	if err == nil {
+		if have, err := f.lock.Stat(); err == nil && have.Mode().IsRegular() {
+			return f, nil
+		}
+		f.release()
+		err = errNoLock
 	}
-	return f, nil
+	return nil, noLock(path, err)
+}
+
+// noLock is err, and errNoLock with the remedy where what stands at path will never be a lock, whatever is tried. A link is not
+// followed, and a pipe not waited for.
+func noLock(path string, err error) error {
+	info, looking := os.Lstat(path)
+	if looking != nil || info.Mode().IsRegular() && !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	why := fmt.Errorf("%w: %s is %s; remove it", errNoLock, path, kindOf(info.Mode()))
+	if errors.Is(err, errNoLock) {
+		return why
+	}
+	return fmt.Errorf("%w (%w)", why, err)
+}
+
+func kindOf(m fs.FileMode) string {
+	switch {
+	case m.IsRegular():
+		return "somebody else's file"
+	case m&fs.ModeSymlink != 0:
+		return "a symbolic link"
+	case m.IsDir():
+		return "a directory"
+	case m&fs.ModeNamedPipe != 0:
+		return "a named pipe"
+	default:
+		return "no file"
+	}
 }
 
 // mine tells whether the file under the name is still the one that is locked. It is not after a take-over.
@@ -110,6 +147,9 @@ func readNote(path string) (string, error) {
 		return "", err
 	}
 	defer file.Close()
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		return "", err // an open pipe would be waited for
+	}
 	text, err := io.ReadAll(io.LimitReader(file, noteLimit))
 	return string(text), err
 }

@@ -26,12 +26,13 @@ type Options struct {
 	Limit       int           // messages whose dispatch may begin; 0 is no limit
 	Platform    string        // "": all
 	MaxRuntime  time.Duration // after that nothing new is begun; 0 is no limit
+	NoBackoff   bool          // try also what is left alone for now; what fails again rests longer, as ever
 
 	// RateLimitWaits is how many documented rate-limit refusals one dispatch may wait out, each up to MaxRateLimitWait; none by
 	// default. It is the one case in which a message is handed over again: the provider has said that it did not take it.
 	RateLimitWaits int
 
-	// DryRun lists what would be tried as Planned, and touches nothing.
+	// DryRun lists what would be tried as Planned, and as Skipped what is left alone for now; it touches nothing.
 	DryRun bool
 
 	// Progress is told of every item at once, one at a time.

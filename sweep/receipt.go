@@ -48,7 +48,7 @@ type sealed struct {
 var errTooLong = errors.New("the coordinate is too long for the spool")
 
 func (s spooled) receipt() ledger.Receipt {
-	return ledger.Receipt{Coordinate: s.Coordinate, Altered: s.Altered, Detail: s.Detail}
+	return ledger.Receipt{Coordinate: s.Coordinate, Altered: s.Altered, Detail: s.Detail, Worker: s.Worker}
 }
 
 func (s spooled) item() Item {

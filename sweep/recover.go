@@ -22,22 +22,34 @@ type Recovered struct {
 	// Bad are slots of the spool that can't be believed, or that the ledger refuses. They were set aside, with .bad added to
 	// their name. Only a receipt that is proved to belong to its claim names one.
 	Bad []Item `json:"bad"`
+
+	// Interrupted tells that the pass ended early, since its context was cancelled.
+	Interrupted bool `json:"interrupted,omitempty"`
 }
 
 // Recover makes one pass over what dead workers left: it gives the receipts in the spool to the ledger, marks the dispatches of
 // dead workers unknown, and lists the claims that can be adopted. Passes may overlap, and doing it again changes nothing. A
-// ledger failure (ledger.ErrBusy, *ledger.FullError) ends the pass; what was done until then is returned with it.
+// ledger failure (ledger.ErrBusy, *ledger.FullError) ends the pass; what was done until then is returned with it. A cancelled context
+// ends it without an error.
 func (s *Sweeper) Recover(ctx context.Context) (Recovered, error) {
 	w, err := s.place.register()
 	if err != nil {
 		return newRecovered(), err
 	}
 	out, err := s.recover(ctx, w)
-	return out, errors.Join(err, w.close())
+	out.Interrupted = ctx.Err() != nil
+	return out, errors.Join(ignoreStop(orStopped(ctx, err)), w.close())
 }
 
 func newRecovered() Recovered {
 	return Recovered{Confirmed: []Item{}, Unknown: []Item{}, Adoptable: []Item{}, Bad: []Item{}}
+}
+
+// StoppedRecovery is what a recover pass did that was stopped before it began.
+func StoppedRecovery() Recovered {
+	out := newRecovered()
+	out.Interrupted = true
+	return out
 }
 
 func (s *Sweeper) recover(ctx context.Context, w *worker) (Recovered, error) {

@@ -44,6 +44,13 @@ func newReport() Report {
 	return Report{Delivered: []Item{}, Refused: []Item{}, Ambiguous: []Item{}, NotPrepared: []Item{}, Skipped: []Item{}}
 }
 
+// Stopped is the report of a pass that was stopped before it began.
+func Stopped() Report {
+	r := newReport()
+	r.Interrupted = true
+	return r
+}
+
 func (r *Report) list(k Kind) *[]Item {
 	switch k {
 	case Delivered:

@@ -148,7 +148,12 @@ func TestASpooledReceiptIsTakenAlsoAfterItsClaimBecameUnknown(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.expectItems("confirmed", b.recoverAll().Confirmed, d)
-	b.expect(d, ledger.StatusSent, ledger.ClaimDelivered)
+	shown := b.expect(d, ledger.StatusSent, ledger.ClaimDelivered)
+	// The record named the worker that found the receipt instead of the one that got it from the provider.
+	spooler, _, _ := strings.Cut(filepath.Base(slot), "-1.slot")
+	if detail := string(shown.Audit[len(shown.Audit)-1].Detail); !strings.Contains(detail, "spooled by worker "+spooler) {
+		t.Errorf("the audit says %s, want the worker %s", detail, spooler)
+	}
 	if r := b.recoverAll(); len(r.Confirmed)+len(r.Unknown)+len(r.Bad) != 0 {
 		t.Errorf("a second pass did something: %+v", r)
 	}

@@ -56,6 +56,10 @@ api_url = "%s"
 token = "env:STORM_TELEGRAM"
 api_url = "%s"
 
+[agents]
+max_waiting = 0
+max_hourly = 0
+
 [deliver]
 concurrency = 32
 `

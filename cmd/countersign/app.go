@@ -45,6 +45,7 @@ func (a *app) allCommands() []*cli.Command {
 		a.waitCommand(),
 		a.inboxCommand(),
 		a.withdrawCommand(),
+		a.triageCommand(),
 		a.listCommand(),
 		a.showCommand(),
 		a.diffCommand(),
@@ -54,12 +55,15 @@ func (a *app) allCommands() []*cli.Command {
 		a.steerCommand(),
 		a.deliverCommand(),
 		a.recoverCommand(),
+		a.notifyCommand(),
+		a.serveCommand(),
 		a.claimsCommand(),
 		a.cancelCommand(),
 		a.reconcileCommand(),
 		a.settleCommand(),
 		a.closeCommand(),
 		a.auditCommand(),
+		a.operatorCommand(),
 		a.configCommand(),
 		a.dbCommand(),
 		a.versionCommand(),
@@ -121,7 +125,7 @@ func (a *app) run(ctx context.Context) (code int) {
 			fmt.Fprintf(a.env.Stderr, "%s", debug.Stack())
 		}
 	}()
-	return a.report(a.runArgs(ctx, a.env.Args[1:]))
+	return a.report(bySignal(ctx, a.runArgs(ctx, a.env.Args[1:])))
 }
 
 // runArgs does what the words after the program's name ask for.

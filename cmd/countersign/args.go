@@ -108,7 +108,9 @@ func (s *sorter) flag(word string) {
 	case hasValue:
 	case !takesValue(f):
 		use.value, use.bare = "true", true
-	case len(s.rest) == 0 || s.isKnownFlag(s.rest[0]):
+	case s.endsHere() && bareValue(f) != "":
+		use.value, use.bare = bareValue(f), true
+	case s.endsHere():
 		s.wantsValue = len(s.rest) == 0
 		s.fail(missingValue(s.line, f, s.rest))
 		return
@@ -118,6 +120,9 @@ func (s *sorter) flag(word string) {
 	}
 	s.use(use)
 }
+
+// endsHere tells if nothing follows that could be a value.
+func (s *sorter) endsHere() bool { return len(s.rest) == 0 || s.isKnownFlag(s.rest[0]) }
 
 // isKnownFlag tells if word can't be meant as a value, which may begin with a dash (a Telegram channel is "-100…"):
 // it is spelled like a flag of this command, so the value before it was forgotten.
@@ -234,6 +239,18 @@ func findFlag(flags []cli.Flag, name string) cli.Flag {
 }
 
 func flagName(f cli.Flag) string { return f.Names()[0] }
+
+// bareFlag is a flag that may stand without a value, and then has this one.
+type bareFlag struct {
+	*cli.StringSliceFlag
+	bare string
+}
+
+// bareValue is "" for a flag that needs a value.
+func bareValue(f cli.Flag) string {
+	b, _ := f.(bareFlag)
+	return b.bare
+}
 
 func takesValue(f cli.Flag) bool {
 	d, ok := f.(cli.DocGenerationFlag)

@@ -31,7 +31,8 @@ func (a *app) dbUpgradeCommand() *cli.Command {
 		Usage: "bring an older ledger, or another implementation's, to this version",
 		Description: manual{
 			text: `A backup is made beside it first. A ledger that can't be taken over without a guess is left
-untouched, and the rows in the way are named. Stop all passes before.`,
+untouched, and the rows in the way are named. A ledger that has lost guards gets them back,
+if its tables are whole and its rows fit together. Stop all passes before.`,
 			examples: []string{"countersign db upgrade", "countersign db upgrade --ledger old.db --json"},
 			exits:    []exitNote{{exitFailure, "rows are in the way; nothing was changed"}},
 		}.String(),
@@ -95,7 +96,15 @@ func showUpgraded(p *page, path string, done ledger.Upgraded) {
 		p.line("%s is up to date", path)
 		return
 	}
-	p.line("%s was upgraded", path)
+	if len(done.Restored) > 0 {
+		p.line("%s: guards restored", path)
+		for _, object := range done.Restored {
+			p.line("  %s", object)
+		}
+		p.line("somebody took them off: find out who, and what they wrote meanwhile")
+	} else {
+		p.line("%s was upgraded", path)
+	}
 	p.line("what it was before is in %s", done.Backup)
 	if len(done.Manual) > 0 {
 		p.line("approved elsewhere, and never claimed here: %s", numbers(done.Manual))
@@ -129,7 +138,7 @@ func (a *app) dbCheck(c *cli.Context) error {
 	}
 	if !found.OK {
 		return exitf(exitFailure, kindCheckFailed, "%s is not sound: %s", path, count(len(found.Problems), "problem")).
-			hinted("stop all passes, and restore a backup")
+			hinted("stop all passes; db upgrade puts lost guards back, and whatever else is wrong is for a backup to mend")
 	}
 	return nil
 }

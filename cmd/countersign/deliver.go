@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -18,16 +19,18 @@ func (a *app) deliverCommand() *cli.Command {
 		Description: manual{
 			text: `For cron: passes may overlap, and a pass that delivered everything says nothing; with --verbose it
 says one line, and at a terminal a line for each message. What dead passes left behind is cleaned up
-first. SIGTERM lets it finish the message in hand.
+first. SIGTERM and SIGHUP let it finish the message in hand, and that is no failure.
 
 A message whose send was refused or is ambiguous is held as unknown: it is never sent again,
 claims lists it, and an operator resolves it. What could not be prepared has used up no
-approval; a later pass tries again.`,
+approval; a later pass tries again, once the destination has rested for a while. --now doesn't
+wait for that: what fails again then rests longer.`,
 			examples: []string{
 				"countersign deliver",
 				"countersign deliver --verbose --limit 10",
 				"countersign deliver --platform smtp --max-runtime 50s --json",
 				"countersign deliver --dry-run",
+				"countersign deliver --now --platform smtp",
 			},
 			exits: []exitNote{
 				{exitUnknown, "something was refused or is ambiguous; wins over 75"},
@@ -36,9 +39,10 @@ approval; a later pass tries again.`,
 		}.String(),
 		Flags: []cli.Flag{
 			&cli.Int64Flag{Name: "limit", Usage: "begin the dispatch of `N` messages at most"},
-			&cli.StringFlag{Name: "platform", Usage: "only messages for `PLATFORM`", Action: notEmpty("platform")},
+			platformFlag("only messages for `PLATFORM`"),
 			&cli.DurationFlag{Name: "max-runtime", Usage: "begin nothing new after `TIME`"},
-			&cli.BoolFlag{Name: "dry-run", Usage: "list what would be tried, and touch nothing"},
+			&cli.BoolFlag{Name: "now", Usage: "try also what rests after a failure; --dry-run tells what that is"},
+			&cli.BoolFlag{Name: "dry-run", Usage: "list what would be tried and what rests, and touch nothing"},
 		},
 		Action: a.deliver,
 	}
@@ -53,13 +57,30 @@ func (a *app) deliver(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	opts := sweep.Options{Limit: int(limit), Platform: c.String("platform"), MaxRuntime: runtime, DryRun: c.Bool("dry-run")}
-	return a.withDesk(c, func(d *desk.Desk) error {
+	opts := sweep.Options{Limit: int(limit), Platform: c.String("platform"), MaxRuntime: runtime,
+		NoBackoff: c.Bool("now"), DryRun: c.Bool("dry-run")}
+	return a.pass(c, func(d *desk.Desk) error {
 		done := a.watch(&opts)
 		report, err := d.Deliver(c.Context, opts)
 		done()
 		return errors.Join(a.tellDelivered(c.Bool("verbose"), opts.DryRun, report), outcomeOf(report, err))
+	}, func() error {
+		return a.tellDelivered(c.Bool("verbose"), opts.DryRun, sweep.Stopped())
 	})
+}
+
+// pass is withDesk for one pass. Where a signal comes before the pass has begun, stopped says so: nothing was done and nothing is
+// lost, which is no more a failure than a signal between two messages.
+func (a *app) pass(c *cli.Context, work func(*desk.Desk) error, stopped func() error) error {
+	begun := false
+	err := a.withDesk(c, func(d *desk.Desk) error {
+		begun = true
+		return work(d)
+	})
+	if !begun && c.Context.Err() != nil && errors.Is(err, context.Canceled) {
+		return stopped()
+	}
+	return err
 }
 
 // outcomeOf is how a pass ends. What is left unknown comes first: it needs a person, whatever else went wrong.
@@ -100,6 +121,8 @@ func (a *app) tellDelivered(verbose, dryRun bool, r sweep.Report) error {
 	return a.out.show(r, func(p *page) {
 		if watched {
 			showItems(p, "delivered", r.Delivered)
+		}
+		if watched || dryRun {
 			showItems(p, "skipped", r.Skipped)
 		}
 		showItems(p, "refused", r.Refused)
@@ -135,13 +158,17 @@ func showItems(p *page, what string, items []sweep.Item) {
 }
 
 func summary(r sweep.Report, dryRun bool) string {
-	if dryRun {
-		return count(len(r.Planned), "message") + " would be tried"
+	line := count(len(r.Planned), "message") + " would be tried"
+	if !dryRun {
+		line = tally(r)
 	}
-	line := fmt.Sprintf("delivered %d, refused %d, ambiguous %d, not prepared %d, skipped %d",
-		len(r.Delivered), len(r.Refused), len(r.Ambiguous), len(r.NotPrepared), len(r.Skipped))
 	if r.Interrupted {
 		line += "; ended early, what is left waits for the next pass"
 	}
 	return line
+}
+
+func tally(r sweep.Report) string {
+	return fmt.Sprintf("delivered %d, refused %d, ambiguous %d, not prepared %d, skipped %d",
+		len(r.Delivered), len(r.Refused), len(r.Ambiguous), len(r.NotPrepared), len(r.Skipped))
 }

@@ -6,6 +6,7 @@ import (
 	"countersign/desk"
 	"countersign/ledger"
 	"countersign/plaintext"
+	"countersign/textdiff"
 )
 
 func (a *app) diffCommand() *cli.Command {
@@ -67,6 +68,17 @@ func compareFilings(o ledger.Shown) compared {
 	}
 	before := o.Filings[len(o.Filings)-2]
 	out.FromEpoch = &before.Epoch
+	out.Changes = append(out.Changes, changedFields(before, current)...)
+	if before.Text != current.Text {
+		edits := textdiff.Compare(before.Text, current.Text)
+		out.Changes = append(out.Changes, change{Field: "text", From: &before.Text, To: &current.Text, Edits: edits})
+	}
+	return out
+}
+
+// changedFields are the parts of the envelope that differ, but for the text.
+func changedFields(before, current ledger.FilingShown) []change {
+	var out []change
 	for _, f := range []change{
 		{Field: "platform", From: &before.Platform, To: &current.Platform},
 		{Field: "channel", From: &before.Channel, To: &current.Channel},
@@ -74,12 +86,8 @@ func compareFilings(o ledger.Shown) compared {
 		{Field: "subject", From: before.Subject, To: current.Subject},
 	} {
 		if !sameValue(f.From, f.To) {
-			out.Changes = append(out.Changes, f)
+			out = append(out, f)
 		}
-	}
-	if before.Text != current.Text {
-		edits := compareTexts(before.Text, current.Text)
-		out.Changes = append(out.Changes, change{Field: "text", From: &before.Text, To: &current.Text, Edits: edits})
 	}
 	return out
 }

@@ -27,6 +27,9 @@ type env struct {
 
 	// ReadSecret prompts on stderr and reads a line from the terminal on stdin without echo. Only for StdinTTY.
 	ReadSecret func(ctx context.Context, prompt string) (string, error)
+
+	// OpenTerminal takes the terminal on stdin and stdout for single keys, until its Close. Only where both are one.
+	OpenTerminal func() (*screen, error)
 }
 
 // processEnv is the env of this process.
@@ -42,6 +45,8 @@ func processEnv() env {
 		StdinTTY:   term.IsTerminal(int(os.Stdin.Fd())),
 		StderrTTY:  term.IsTerminal(int(os.Stderr.Fd())),
 		ReadSecret: readSecret,
+
+		OpenTerminal: openTerminal,
 	}
 	if width, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
 		e.Width = width

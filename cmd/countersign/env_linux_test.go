@@ -110,7 +110,7 @@ func TestPromptInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	rest, err := io.ReadAll(said)
-	if err != nil || !strings.HasSuffix(string(rest), "\ncountersign: read the operator token: context canceled\n") {
+	if err != nil || !strings.HasSuffix(string(rest), "\ncountersign: a signal ended it before it was done\n") {
 		t.Errorf("stderr %q, %v", rest, err)
 	}
 	_ = cmd.Wait()

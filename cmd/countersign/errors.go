@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -60,6 +61,14 @@ func exitf(code int, kind, format string, args ...any) *exitError {
 // usagef makes an error of the command line.
 func usagef(format string, args ...any) *exitError {
 	return exitf(exitUsage, kindUsage, format, args...)
+}
+
+// bySignal says in plain words that a signal ended a command, where nothing else is wrong with it.
+func bySignal(ctx context.Context, err error) error {
+	if ctx.Err() == nil || !errors.Is(err, context.Canceled) || explain(err).kind != kindInterrupted {
+		return err
+	}
+	return exitf(exitFailure, kindInterrupted, "a signal ended it before it was done")
 }
 
 // report tells err on stderr, if there is one, and returns the exit code.

@@ -7,7 +7,10 @@ import (
 
 	"countersign/config"
 	"countersign/desk"
+	"countersign/hook"
+	"countersign/interact"
 	"countersign/ledger"
+	"countersign/notify"
 	"countersign/operator"
 	"countersign/plaintext"
 	"countersign/schema"
@@ -75,6 +78,7 @@ func filingRules() []rule {
 		}),
 		on(exitRefused, "not_configured", say[*sweep.NotConfiguredError](programName+" config check tells what is there")),
 		on(exitRefused, "gate", say[*desk.GateError]("")),
+		on(exitRefused, "agent_limit", say[*ledger.AgentLimitError]("wait until operators have decided, or have the limit in [agents] raised")),
 	}
 }
 
@@ -87,6 +91,7 @@ func decisionRules() []rule {
 		on(exitConflict, "decided", func(e *ledger.DecidedError) string { return showsNow(e.ObligationID) }),
 		on(exitConflict, "too_late", say[*ledger.TooLateError](programName+" claims lists what is in flight or held")),
 		on(exitConflict, "wrong_status", func(e *ledger.StatusError) string { return showsNow(e.ObligationID) }),
+		on(exitConflict, "unshown", func(e *ledger.UnshownError) string { return showsNow(e.ObligationID) }),
 		on(exitConflict, "nonce", say[*ledger.NonceError]("")),
 		on(exitConflict, "mismatch", func(e *ledger.MismatchError) string { return showsNow(e.ObligationID) }),
 		on(exitConflict, "voided", func(e *ledger.VoidedError) string { return showsNow(e.ObligationID) }),
@@ -94,7 +99,7 @@ func decisionRules() []rule {
 		on(exitConflict, "contradiction", func(e *ledger.ContradictionError) string { return showsNow(e.ObligationID) }),
 		on(exitConflict, "lost_claim", say[*ledger.LostClaimError](programName+" claims lists what is in flight or held")),
 		on(exitHeld, "held", func(e *ledger.HeldError) string {
-			return fmt.Sprintf("%s show %d tells where its delivery stands; an unknown one needs an operator: reconcile, or settle", programName, e.ObligationID)
+			return fmt.Sprintf("%s show %d tells where its delivery stands; an unknown one needs an operator: reconcile, or settle. A settled one stays as it is", programName, e.ObligationID)
 		}),
 	}
 }
@@ -116,6 +121,9 @@ func deliveryRules() []rule {
 		on(exitUnknown, kindUnknown, say[*transports.RefusedError](programName+" claims lists what is held")),
 		is(sweep.ErrTakenOver, exitFailure, "taken_over", "what it had claimed goes to the next pass"),
 		on(exitUsage, "no_worker", say[*sweep.NoWorkerError](programName+" claims names the workers")),
+		on(exitTryLater, "unverified", say[*notify.UnverifiedError]("list and triage show what waits; mend the channel, or the section [internal]")),
+		on(exitTryLater, "slack", say[*notify.LaterError]("list and triage show what waits")),
+		on(exitUsage, "slack", say[*interact.FatalError]("operators decide at the terminal meanwhile")),
 		on(exitTryLater, kindNotPrepared, say[*transports.PrepareError]("no approval was used up; a later pass tries again")),
 	}
 }
@@ -141,9 +149,13 @@ func ledgerRules() []rule {
 func machineRules() []rule {
 	return []rule{
 		on(exitUsage, kindConfiguration, say[*desk.ConfigError]("correct that section; "+programName+" config check tells more")),
+		on(exitUsage, kindConfiguration, say[*desk.NoSurfaceError](programName+" list shows what waits")),
 		on(exitUsage, kindConfiguration, say[*config.InvalidError](programName+" config check tells the same, and what is unwise")),
 		on(exitUsage, kindConfiguration, say[*config.NotFoundError]("name one with --config FILE")),
+		on(exitUsage, kindConfiguration, say[*config.EditError]("nothing was changed")),
+		on(exitUsage, "not_found", say[*config.UnknownOperatorError](programName+" operator list shows who there is")),
 		on(exitUsage, kindConfiguration, say[*operator.EntryError]("")),
+		on(exitUsage, kindConfiguration, say[*hook.NotReadyError]("correct the section [followups]; they wait until then")),
 		is(ledger.ErrNestedTransaction, exitFailure, kindFailure, "this is a bug in "+programName),
 		is(ledger.ErrBusy, exitTryLater, "busy", "the same command can simply be given again"),
 		is(context.Canceled, exitFailure, kindInterrupted, ""),

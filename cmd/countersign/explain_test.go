@@ -17,7 +17,10 @@ import (
 
 	"countersign/config"
 	"countersign/desk"
+	"countersign/hook"
+	"countersign/interact"
 	"countersign/ledger"
+	"countersign/notify"
 	"countersign/operator"
 	"countersign/plaintext"
 	"countersign/schema"
@@ -30,11 +33,20 @@ var explained = map[string]struct {
 	err  error
 	code int
 }{
+	"config.EditError":                {&config.EditError{}, exitUsage},
 	"config.InvalidError":             {&config.InvalidError{}, exitUsage},
 	"config.NotFoundError":            {&config.NotFoundError{}, exitUsage},
+	"config.UnknownOperatorError":     {&config.UnknownOperatorError{ID: "x"}, exitUsage},
 	"desk.ConfigError":                {&desk.ConfigError{Section: "transports.smtp", Err: errors.New("no such file")}, exitUsage},
 	"desk.GateError":                  {&desk.GateError{}, exitRefused},
 	"desk.NotConfiguredError":         {&desk.NotConfiguredError{}, exitRefused},
+	"hook.NotReadyError":              {&hook.NotReadyError{Err: errors.New("no such file")}, exitUsage},
+	"desk.NoSurfaceError":             {&desk.NoSurfaceError{}, exitUsage},
+	"interact.FatalError":             {&interact.FatalError{}, exitUsage},
+	"ledger.AgentLimitError":          {&ledger.AgentLimitError{}, exitRefused},
+	"ledger.UnshownError":             {&ledger.UnshownError{}, exitConflict},
+	"notify.LaterError":               {&notify.LaterError{}, exitTryLater},
+	"notify.UnverifiedError":          {&notify.UnverifiedError{}, exitTryLater},
 	"ledger.ContradictionError":       {&ledger.ContradictionError{}, exitConflict},
 	"ledger.DecidedError":             {&ledger.DecidedError{}, exitConflict},
 	"ledger.ErrBusy":                  {ledger.ErrBusy, exitTryLater},
@@ -99,11 +111,11 @@ func TestEveryErrorIsExplained(t *testing.T) {
 // A new error of the packages below would end with 1 and no hint, until it has a rule and stands above.
 func TestNoErrorIsForgotten(t *testing.T) {
 	var found []string
-	for _, pkg := range []string{"config", "desk", "ledger", "operator", "plaintext", "schema", "sweep", "transports"} {
+	for _, pkg := range []string{"config", "desk", "hook", "interact", "ledger", "notify", "operator", "plaintext", "schema", "sweep", "transports"} {
 		found = append(found, exportedErrors(t, pkg)...)
 	}
-	// Reasons inside of others: a Send that was not made is a RefusedError around one of these.
-	inside := []string{"transports.ErrDiffers", "transports.ErrNoClaim", "transports.ErrNotPrepared", "transports.ErrTooLate"}
+	// Reasons inside of others (a Send that was not made is a RefusedError around one of these), and what only the person who clicked is told.
+	inside := []string{"interact.NotRefiledError", "transports.ErrDiffers", "transports.ErrNoClaim", "transports.ErrNotPrepared", "transports.ErrTooLate"}
 	for _, name := range found {
 		if _, ok := explained[name]; !ok && !slices.Contains(inside, name) {
 			t.Errorf("%s has no exit code", name)

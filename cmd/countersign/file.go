@@ -55,7 +55,7 @@ func fileFlags() []cli.Flag {
 	}
 	return []cli.Flag{
 		required("counterparty", "it is for `NAME`"),
-		required("platform", "send it by `PLATFORM`: smtp, local"),
+		required("platform", "send it by `PLATFORM`: smtp, slack, telegram, local"),
 		required("channel", "send it to `ADDRESS` on that platform"),
 		&cli.StringFlag{Name: "thread", Usage: "answer in the thread `ID`"},
 		&cli.StringFlag{Name: "user", Usage: "`NAME` asked the agent for it, and can't approve it"},
@@ -164,6 +164,9 @@ func showFiled(p *page, f ledger.Filed) {
 	verb := "filed"
 	if f.Refiled {
 		verb = "filed again; the draft before it is superseded"
+	}
+	if f.Replayed {
+		verb = "filed already, with this idempotency key; nothing was changed, and this is what was answered then, but the status"
 	}
 	p.line("obligation %d is %s", f.ObligationID, verb)
 	p.fields(

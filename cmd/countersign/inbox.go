@@ -19,20 +19,23 @@ func (a *app) inboxCommand() *cli.Command {
 		Usage:    "tell an agent what became of its drafts",
 		Category: categoryAgents,
 		Description: manual{
-			text: `A message stays in the inbox until it is acknowledged; doing so twice changes nothing. With
---ack the messages named are acknowledged first, and what is left is shown.
+			text: `A message stays in the inbox until it is acknowledged; doing so twice changes nothing. With --ack
+and IDs these are acknowledged first, and what is left is shown. With --ack alone, or --ack all,
+what is shown is acknowledged once it was written: a reader that dies before has it again.
+
+With --wait it answers as soon as there is a message; when the time is over, that there is none.
 
 Kinds: approved, sent, executed, rejected, steered, held, revoked, superseded, expired.`,
 			examples: []string{
 				"countersign inbox --agent billing",
 				"countersign inbox --agent billing --ack 17,18 --json",
-				"countersign inbox --agent billing --wait 60s",
+				"countersign inbox --agent billing --wait 60s --ack --json",
 			},
 			exits: []exitNote{{exitUsage, "an acknowledged message isn't in the agent's inbox; none was acknowledged"}},
 		}.String(),
 		Flags: []cli.Flag{
 			agentFlag(),
-			&cli.StringSliceFlag{Name: "ack", Usage: "acknowledge the messages `ID,...`; may be repeated"},
+			bareFlag{&cli.StringSliceFlag{Name: "ack", Usage: "acknowledge these messages (`ID,...`); alone, or all: those shown"}, ackAll},
 			&cli.DurationFlag{Name: "wait", Usage: "wait up to `TIME` for a message"},
 		},
 		Action: a.inbox,
@@ -40,7 +43,7 @@ Kinds: approved, sent, executed, rejected, steered, held, revoked, superseded, e
 }
 
 func (a *app) inbox(c *cli.Context) error {
-	ids, err := ackIDs(c.StringSlice("ack"))
+	ids, all, err := ackIDs(c.StringSlice("ack"))
 	if err != nil {
 		return err
 	}
@@ -60,23 +63,43 @@ func (a *app) inbox(c *cli.Context) error {
 		}); err != nil {
 			return err
 		}
-		return a.out.show(notNil(messages), func(p *page) { showInbox(p, agent, messages) })
+		if err := a.out.show(notNil(messages), func(p *page) { showInbox(p, agent, messages, all) }); err != nil || !all {
+			return err
+		}
+		return acknowledge(c, d.Ledger, agent, idsOf(messages))
 	})
 }
 
-// ackIDs reads lists of numbers, separated by commas.
-func ackIDs(lists []string) ([]int64, error) {
+func idsOf(messages []ledger.FollowUp) []int64 {
 	var ids []int64
+	for _, m := range messages {
+		ids = append(ids, m.ID)
+	}
+	return ids
+}
+
+// ackAll stands for the messages shown. A bare --ack means it.
+const ackAll = "all"
+
+// ackIDs reads lists of numbers, separated by commas, or the word for all that is shown.
+func ackIDs(lists []string) (ids []int64, all bool, err error) {
 	for _, list := range lists {
+		if list == ackAll {
+			all = true
+			continue
+		}
 		for word := range strings.SplitSeq(list, ",") {
 			id, err := strconv.ParseUint(strings.TrimSpace(word), 10, 63)
 			if err != nil || id == 0 {
-				return nil, usagef("--ack needs the IDs of messages, such as 17,18, not %q", list)
+				return nil, false, usagef("--ack needs the IDs of messages, such as 17,18, or %s, not %q", ackAll, list)
 			}
 			ids = append(ids, int64(id))
 		}
 	}
-	return ids, nil
+	if all && len(ids) > 0 {
+		return nil, false, usagef("--ack names messages, or %s, not both", ackAll)
+	}
+	return ids, all, nil
 }
 
 func notNegative(c *cli.Context, name string) (time.Duration, error) {
@@ -99,7 +122,7 @@ func acknowledge(c *cli.Context, l *ledger.Ledger, agent string, ids []int64) er
 	return err
 }
 
-func showInbox(p *page, agent string, messages []ledger.FollowUp) {
+func showInbox(p *page, agent string, messages []ledger.FollowUp, acknowledging bool) {
 	if len(messages) == 0 {
 		p.line("nothing new for agent %s", agent)
 		return
@@ -111,10 +134,9 @@ func showInbox(p *page, agent string, messages []ledger.FollowUp) {
 		p.line("message %d: obligation %d, %s, %s", m.ID, m.ObligationID, m.Kind, p.time(m.CreatedTS))
 		p.quote(m.Body)
 	}
-	var ids []string
-	for _, m := range messages {
-		ids = append(ids, fmt.Sprint(m.ID))
+	if acknowledging {
+		return
 	}
 	p.blank()
-	p.line("read: %s inbox --agent %s --ack %s", programName, agent, strings.Join(ids, ","))
+	p.line("read: %s inbox --agent %s --ack %s", programName, agent, strings.Trim(strings.ReplaceAll(fmt.Sprint(idsOf(messages)), " ", ","), "[]"))
 }

@@ -36,24 +36,41 @@ func (a *app) readText(c *cli.Context, maxBytes int64) (string, error) {
 	if path == "" && c.IsSet(textFileFlag) {
 		return "", usagef("--%s is empty", textFileFlag)
 	}
-	in, name := a.env.Stdin, "standard input"
 	switch {
 	case path != "" && path != "-":
-		file, err := os.Open(path)
-		if err != nil {
-			return "", &exitError{code: exitUsage, kind: kindUsage, err: fmt.Errorf("text file: %w", err)}
-		}
-		defer file.Close()
-		in, name = file, path
+		return readTextFile(c.Context, path, maxBytes)
 	case a.env.StdinTTY:
 		return "", usagef("no text: standard input is a terminal").
 			hinted("pipe the text in, or name its file with --%s", textFileFlag)
 	}
-	return readLimited(c.Context, in, name, maxBytes)
+	return readLimited(c.Context, a.env.Stdin, "standard input", maxBytes)
+}
+
+// readTextFile takes pipes too, as shells make them for <(command). Opening one may wait for its writer as long as reading it does, and
+// a signal ends both.
+func readTextFile(ctx context.Context, path string, maxBytes int64) (string, error) {
+	data, err := await(ctx, func() ([]byte, error) {
+		file, err := os.Open(path)
+		if err != nil {
+			return nil, &exitError{code: exitUsage, kind: kindUsage, err: fmt.Errorf("text file: %w", err)}
+		}
+		defer file.Close()
+		return readMost(file, maxBytes)
+	})
+	return checkText(data, err, path, maxBytes)
 }
 
 func readLimited(ctx context.Context, in io.Reader, name string, maxBytes int64) (string, error) {
-	data, err := await(ctx, func() ([]byte, error) { return io.ReadAll(io.LimitReader(in, maxBytes+1)) })
+	data, err := await(ctx, func() ([]byte, error) { return readMost(in, maxBytes) })
+	return checkText(data, err, name, maxBytes)
+}
+
+// readMost reads a byte more than may be, by which checkText knows.
+func readMost(in io.Reader, maxBytes int64) ([]byte, error) {
+	return io.ReadAll(io.LimitReader(in, maxBytes+1))
+}
+
+func checkText(data []byte, err error, name string, maxBytes int64) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read the text: %w", err)
 	}

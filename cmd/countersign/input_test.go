@@ -7,7 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 )
 
 // textOf runs "text" and returns what it did.
@@ -114,6 +116,31 @@ func TestCancelledWhileReading(t *testing.T) {
 	}
 }
 
+// A named pipe that nobody writes into used to hold the program where no signal ended it.
+func TestCancelledWhileOpening(t *testing.T) {
+	e := testEnv("text", "--text-file", pipe(t))
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if code := newProbe(e).run(ctx); code != exitFailure {
+		t.Errorf("exit %d", code)
+	}
+}
+
+// pipe makes a named pipe, and lets go whoever waits at it when the test ends.
+func pipe(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if end, err := os.OpenFile(path, os.O_RDWR|syscall.O_NONBLOCK, 0); err == nil {
+			_ = end.Close()
+		}
+	})
+	return path
+}
+
 func tokenOf(t *testing.T, e env, args ...string) outcome {
 	t.Helper()
 	e.Args = append(e.Args, append([]string{"token"}, args...)...)
@@ -166,7 +193,10 @@ func TestNoOperatorToken(t *testing.T) {
 		{"no such file", testEnv().withVariables(tokenEnv), []string{"--token-file", dir + "/none"}, exitUnauthorised, "no such file"},
 		{"a folder", testEnv(), []string{"--token-file", dir}, exitUnauthorised, "token file"},
 		{"an empty file", testEnv(), []string{"--token-file", writeFile(t, "\n", 0o600)}, exitUnauthorised, "holds no token"},
-		{"a huge file", testEnv(), []string{"--token-file", writeFile(t, strings.Repeat("x", 5000), 0o600)}, exitUnauthorised, "holds no token"},
+		{"a huge file", testEnv(), []string{"--token-file", writeFile(t, strings.Repeat("x", 5000), 0o600)}, exitUnauthorised, "is larger than 4096 bytes"},
+		// The program used to wait for somebody to write into it.
+		{"a pipe", testEnv(), []string{"--token-file", pipe(t)}, exitUnauthorised, "is not a regular file"},
+		{"a device", testEnv(), []string{"--token-file", "/dev/zero"}, exitUnauthorised, "is not a regular file"},
 		{"readable by the group", testEnv(), []string{"--token-file", writeFile(t, "t", 0o640)}, exitUnauthorised, "may be read by others (mode 0640)"},
 		{"readable by all", testEnv(), []string{"--token-file", writeFile(t, "t", 0o604)}, exitUnauthorised, "hint: chmod 600"},
 		{"no name", testEnv(), []string{"--token-file", ""}, exitUsage, "--token-file is empty"},

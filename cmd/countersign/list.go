@@ -14,39 +14,65 @@ import (
 func (a *app) listCommand() *cli.Command {
 	return &cli.Command{
 		Name:     "list",
-		Usage:    "list the drafts that wait for a decision, the most urgent first",
+		Usage:    "list the drafts that wait for a decision, the most urgent first; or others",
 		Category: categoryOperators,
 		Description: manual{
-			text: "AGE is since the filing. Whatever the system has to say about a draft stands below, in full.",
+			text: `AGE is since the filing. Whatever the system has to say about a draft stands below, in full.
+
+Filters combine. --status is open, drafted, approved, rejected, sent, closed or all; without it
+the list is what waits for a decision.`,
 			examples: []string{
 				"countersign list",
 				"countersign list --priority P0",
 				"countersign list --platform smtp --agent billing --json",
+				"countersign list --status approved --older-than 1h",
+				"countersign list --status all --counterparty acme",
 			},
 		}.String(),
-		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "priority", Usage: "only those of priority `P`", Action: notEmpty("priority")},
-			&cli.StringFlag{Name: "platform", Usage: "only those for `PLATFORM`", Action: notEmpty("platform")},
-			&cli.StringFlag{Name: "agent", Usage: "only those that the agent `NAME` filed", Action: notEmpty("agent")},
-		},
+		Flags: append(waitingFlags(),
+			&cli.StringFlag{Name: "status", Usage: "instead of what waits, those in `STATUS`", Action: notEmpty("status")}),
 		Action: a.list,
 	}
 }
 
 func (a *app) list(c *cli.Context) error {
-	filter := ledger.ListFilter{Priority: ledger.Priority(c.String("priority")), Platform: c.String("platform"), Agent: c.String("agent")}
-	switch filter.Priority {
-	case "", "P0", "P1", "P2", "P3":
-	default:
-		return usagef("--priority is P0, P1, P2 or P3, not %q", string(filter.Priority))
+	filter, err := a.listFilter(c)
+	if err != nil {
+		return err
 	}
 	return a.withDesk(c, func(d *desk.Desk) error {
 		waiting, err := d.Ledger.Waiting(c.Context, filter)
 		if err != nil {
 			return err
 		}
-		return a.out.show(notNil(waiting), func(p *page) { showWaiting(p, waiting, a.env.Now()) })
+		return a.out.show(notNil(waiting), func(p *page) {
+			if filter.Status == "" {
+				showWaiting(p, waiting, a.env.Now())
+			} else {
+				showListed(p, waiting, a.env.Now())
+			}
+		})
 	})
+}
+
+func (a *app) listFilter(c *cli.Context) (ledger.ListFilter, error) {
+	f := ledger.ListFilter{Priority: ledger.Priority(c.String("priority")), Platform: c.String("platform"), Agent: c.String("agent"),
+		Counterparty: c.String("counterparty"), Status: ledger.Status(c.String("status"))}
+	switch f.Priority {
+	case "", "P0", "P1", "P2", "P3":
+	default:
+		return f, usagef("--priority is P0, P1, P2 or P3, not %q", string(f.Priority))
+	}
+	switch f.Status {
+	case "", ledger.StatusOpen, ledger.StatusDrafted, ledger.StatusApproved, ledger.StatusRejected, ledger.StatusSent, ledger.StatusClosed, ledger.AnyStatus:
+	default:
+		return f, usagef("--status is open, drafted, approved, rejected, sent, closed or all, not %q", string(f.Status))
+	}
+	age, err := notNegative(c, "older-than")
+	if age > 0 {
+		f.FiledBefore = a.env.Now().Add(-age)
+	}
+	return f, err
 }
 
 // notNil is list as JSON shows it: an empty array, not null.
@@ -63,23 +89,60 @@ func showWaiting(p *page, waiting []ledger.Listed, now time.Time) {
 		return
 	}
 	var rows [][]string
-	var marked []field
 	for _, o := range waiting {
-		rows = append(rows, []string{fmt.Sprint(o.ObligationID), fmt.Sprint(o.Epoch), string(o.Priority), age(now, o.FiledTS),
-			o.Counterparty, destination(o.Platform, o.Channel), o.Summary})
+		rows = append(rows, listRow(o, now, string(o.Priority)))
+	}
+	p.table(listColumns("PRI"), rows)
+	showMarked(p, waiting)
+	p.blank()
+	p.line("%s show ID has the whole text; approve or reject it with its epoch", programName)
+}
+
+// showListed is the list of what doesn't only wait.
+func showListed(p *page, listed []ledger.Listed, now time.Time) {
+	if len(listed) == 0 {
+		p.line("nothing matches")
+		return
+	}
+	var rows [][]string
+	for _, o := range listed {
+		rows = append(rows, listRow(o, now, string(o.Priority), string(o.Status)))
+	}
+	p.table(listColumns("PRI", "STATUS"), rows)
+	showMarked(p, listed)
+}
+
+// listColumns are the columns of a list, the given ones in their middle.
+func listColumns(titles ...string) []column {
+	list := []column{{title: "ID"}, {title: "EPOCH"}}
+	for _, title := range titles {
+		list = append(list, column{title: title})
+	}
+	return append(list, column{title: "AGE"},
+		column{title: "COUNTERPARTY", cut: true}, column{title: "DESTINATION", cut: true}, column{title: "SUMMARY", cut: true})
+}
+
+func listRow(o ledger.Listed, now time.Time, middle ...string) []string {
+	filed := "-" // a signal that nothing was filed for
+	if o.FiledTS > 0 {
+		filed = age(now, o.FiledTS)
+	}
+	row := append([]string{fmt.Sprint(o.ObligationID), fmt.Sprint(o.Epoch)}, middle...)
+	return append(row, filed, o.Counterparty, destination(o.Platform, o.Channel), o.Summary)
+}
+
+func showMarked(p *page, listed []ledger.Listed) {
+	var marked []field
+	for _, o := range listed {
 		if len(o.Markers) > 0 {
 			marked = append(marked, field{fmt.Sprintf("%d", o.ObligationID), strings.Join(o.Markers, " ")})
 		}
 	}
-	p.table([]column{{title: "ID"}, {title: "EPOCH"}, {title: "PRI"}, {title: "AGE"},
-		{title: "COUNTERPARTY", cut: true}, {title: "DESTINATION", cut: true}, {title: "SUMMARY", cut: true}}, rows)
 	if len(marked) > 0 {
 		p.blank()
 		p.line("Marked:")
-		p.fields(marked...)
+		p.fieldsIn(markerInk, marked...)
 	}
-	p.blank()
-	p.line("%s show ID has the whole text; approve or reject it with its epoch", programName)
 }
 
 // destination is where a message goes, for a table.

@@ -10,8 +10,19 @@ import (
 )
 
 func main() {
+	os.Exit(run(untilSignal(), processEnv()))
+}
+
+// untilSignal is cancelled by the signals that ask the program to end. A second Ctrl-C or SIGTERM ends the process at once, the usual
+// way.
+//
+// A second SIGHUP doesn't: when a terminal closes, the shell sends one and the kernel another, and the message in hand is to be
+// finished. Where the caller had it ignored (nohup), it stays ignored.
+func untilSignal() context.Context {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// A second signal ends the process at once, the usual way.
 	context.AfterFunc(ctx, stop)
-	os.Exit(run(ctx, processEnv()))
+	if !signal.Ignored(syscall.SIGHUP) {
+		ctx, _ = signal.NotifyContext(ctx, syscall.SIGHUP)
+	}
+	return ctx
 }

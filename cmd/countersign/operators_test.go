@@ -283,6 +283,13 @@ func TestCheckOfATamperedLedger(t *testing.T) {
 	if got := d.run("list"); got.code != exitFailure || !strings.Contains(got.stderr, "guard") {
 		t.Errorf("%+v", got)
 	}
+	if got := d.run("db", "upgrade"); got.code != 0 || !strings.Contains(got.stdout, "guards restored\n  trigger guard_obligations_insert, missing\n") ||
+		!strings.Contains(got.stdout, "what it was before is in ") {
+		t.Errorf("%+v", got)
+	}
+	if got := d.run("db", "check"); got.code != 0 {
+		t.Errorf("%+v", got)
+	}
 }
 
 // Whoever reads along, in a log or in the ledger's files, doesn't learn the token, right or wrong.

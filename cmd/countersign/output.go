@@ -25,12 +25,13 @@ type output struct {
 	json  bool
 	width int
 	whole bool // it goes to no terminal, so that nothing is cut to fit one
+	paint bool // in colour
 	zone  *time.Location
 }
 
 func newOutput(e env, asJSON bool) output {
 	whole := e.Width <= 0 && e.Getenv("COLUMNS") == ""
-	return output{w: e.Stdout, json: asJSON, width: terminalWidth(e), whole: whole, zone: e.Now().Location()}
+	return output{w: e.Stdout, json: asJSON, width: terminalWidth(e), whole: whole, paint: wantsColour(e), zone: e.Now().Location()}
 }
 
 // terminalWidth is $COLUMNS, else the terminal's own width.
@@ -50,7 +51,7 @@ func (o output) show(value any, people func(p *page)) error {
 	if o.json {
 		return writeJSON(o.w, value)
 	}
-	p := &page{width: o.width, whole: o.whole, zone: o.zone}
+	p := &page{width: o.width, whole: o.whole, paint: o.paint, zone: o.zone}
 	people(p)
 	_, err := o.w.Write(p.buf.Bytes())
 	return err

@@ -18,14 +18,20 @@ type page struct {
 	buf   bytes.Buffer
 	width int
 	whole bool // for no terminal: tables are as wide as they get
+	fold  bool // lines and values of fields are broken to fit the width, as quoted texts are
+	paint bool // in colour
 	zone  *time.Location
 }
 
 // line adds one line.
 func (p *page) line(format string, args ...any) {
-	p.buf.WriteString(plaintext.VisibleLine(fmt.Sprintf(format, args...)))
-	p.buf.WriteByte('\n')
+	for _, part := range p.folded(plaintext.VisibleLine(fmt.Sprintf(format, args...)), p.width) {
+		p.buf.WriteString(part + "\n")
+	}
 }
+
+// lines is what is on the page.
+func (p *page) lines() []string { return strings.Split(strings.TrimSuffix(p.buf.String(), "\n"), "\n") }
 
 // blank adds an empty line.
 func (p *page) blank() { p.buf.WriteByte('\n') }
@@ -39,14 +45,29 @@ func (p *page) time(seconds int64) string {
 type field struct{ label, value string }
 
 // fields adds labelled values, one a line, aligned, and in full however long they are.
-func (p *page) fields(list ...field) {
+func (p *page) fields(list ...field) { p.fieldsIn(inkOf, list...) }
+
+// fieldsIn is fields in the colours that ink tells.
+func (p *page) fieldsIn(ink func(label, value string) ink, list ...field) {
 	widest := 0
 	for _, f := range list {
 		widest = max(widest, runewidth.StringWidth(f.label))
 	}
 	for _, f := range list {
-		p.buf.WriteString(runewidth.FillRight(f.label, widest) + columnGap + plaintext.VisibleLine(f.value) + "\n")
+		lead := runewidth.FillRight(f.label, widest) + columnGap
+		for _, part := range p.folded(plaintext.VisibleLine(f.value), p.width-runewidth.StringWidth(lead)-runewidth.StringWidth(brokenBar)) {
+			p.buf.WriteString(lead + p.in(ink(f.label, f.value), part) + "\n")
+			lead = strings.Repeat(" ", widest) + columnGap + brokenBar
+		}
 	}
+}
+
+// folded breaks a line for a page that must fit its width.
+func (p *page) folded(line string, width int) []string {
+	if !p.fold {
+		return []string{line}
+	}
+	return strings.Split(runewidth.Wrap(line, width), "\n")
 }
 
 // quote adds a text in full behind a bar, so that none of its lines can be taken for one of ours. Lines too long for
@@ -110,19 +131,27 @@ func (p *page) table(columns []column, rows [][]string) {
 	}
 	widths := fit(columns, shown, room)
 	for _, row := range shown {
-		p.buf.WriteString(tableRow(row, widths) + "\n")
+		p.buf.WriteString(p.tableRow(columns, row, widths) + "\n")
 	}
 }
 
 const columnGap = "  "
 
-func tableRow(cells []string, widths []int) string {
+func (p *page) tableRow(columns []column, cells []string, widths []int) string {
+	end := len(cells) // nothing is filled up behind the last cell that has text
+	for end > 0 && cells[end-1] == "" {
+		end--
+	}
 	var row strings.Builder
-	for i, cell := range cells {
+	for i, cell := range cells[:end] {
 		if i > 0 {
 			row.WriteString(columnGap)
 		}
-		row.WriteString(runewidth.FillRight(runewidth.Truncate(cell, widths[i], "…"), widths[i]))
+		shown := runewidth.Truncate(cell, widths[i], "…")
+		row.WriteString(p.in(inkOf(columns[i].title, cell), shown))
+		if i < end-1 {
+			row.WriteString(strings.Repeat(" ", widths[i]-runewidth.StringWidth(shown)))
+		}
 	}
 	return strings.TrimRight(row.String(), " ")
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/urfave/cli/v2"
 
@@ -44,7 +45,9 @@ its every step is refused. What it had begun to dispatch becomes unknown all the
 func (a *app) recoverAction(c *cli.Context) error {
 	worker := c.String("take-over")
 	if worker == "" {
-		return a.withDesk(c, func(d *desk.Desk) error { return a.recoverPass(c, d) })
+		return a.pass(c, func(d *desk.Desk) error { return a.recoverPass(c, d) }, func() error {
+			return a.tellRecovered(c, sweep.StoppedRecovery())
+		})
 	}
 	return a.asOperator(c, func(d *desk.Desk, who operator.Operator) error {
 		if err := d.TakeOver(c.Context, who, worker); err != nil {
@@ -70,8 +73,12 @@ func (a *app) tellRecovered(c *cli.Context, found sweep.Recovered) error {
 		showItems(p, "to be adopted", found.Adoptable)
 		showItems(p, "not believed", found.Bad)
 		if c.Bool("verbose") || a.env.Width > 0 {
-			p.line("confirmed %d, unknown %d, to be adopted %d, not believed %d",
+			line := fmt.Sprintf("confirmed %d, unknown %d, to be adopted %d, not believed %d",
 				len(found.Confirmed), len(found.Unknown), len(found.Adoptable), len(found.Bad))
+			if found.Interrupted {
+				line += "; ended early, what is left waits for the next pass"
+			}
+			p.line("%s", line)
 		}
 	})
 }

@@ -49,6 +49,7 @@ func showObligation(p *page, o ledger.Shown, now time.Time) {
 	showDecisions(p, o.Decisions)
 	showSnapshot(p, o)
 	showClaim(p, o.Claim, now)
+	showRest(p, o.Resting)
 	showDelivery(p, o.Delivery)
 	showAudit(p, o.Audit)
 	if o.Status == ledger.StatusDrafted {
@@ -176,6 +177,16 @@ func showClaim(p *page, h *ledger.HeldClaim, now time.Time) {
 		field{"claimed", p.time(h.CreatedTS)},
 		field{"changed", fmt.Sprintf("%s (%s ago)", p.time(h.UpdatedTS), age(now, h.UpdatedTS))},
 	)
+}
+
+// showRest tells why an approved message is not on its way.
+func showRest(p *page, r *ledger.RestShown) {
+	if r == nil {
+		return
+	}
+	p.blank()
+	p.line("Its destination could not be prepared, and is left alone until %s; %s deliver --now doesn't wait:", p.time(r.UntilTS), programName)
+	p.quote(r.Cause)
 }
 
 func yesNo(b bool) string {

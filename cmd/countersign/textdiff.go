@@ -1,127 +1,14 @@
 package main
 
-import (
-	"time"
-	"unicode"
-	"unicode/utf8"
+import "countersign/textdiff"
 
-	"github.com/sergi/go-diff/diffmatchpatch"
-)
-
-// edit is a stretch of text that two versions share or differ in. The texts of all that are kept or removed make the first
-// version, byte for byte, those that are kept or added the second.
-type edit struct {
-	Op   string `json:"op"`
-	Text string `json:"text"`
-}
+type edit = textdiff.Edit
 
 const (
-	opKeep   = "keep"
-	opRemove = "remove"
-	opAdd    = "add"
+	opKeep   = textdiff.Keep
+	opRemove = textdiff.Remove
+	opAdd    = textdiff.Add
 )
-
-// compareTexts finds what changed from one text to another, word by word.
-func compareTexts(from, to string) []edit {
-	const patience = 2 * time.Second // then the rest is told as one change
-	d := diffmatchpatch.New()
-	d.DiffTimeout = patience
-	letters := alphabet{codes: map[string]rune{}, tokens: map[rune]string{}, next: 1}
-	found := d.DiffCleanupSemantic(d.DiffMainRunes(letters.encode(from), letters.encode(to), false))
-	edits := []edit{}
-	for _, part := range found {
-		if part.Text == "" {
-			continue
-		}
-		edits = append(edits, edit{opOf(part.Type), letters.decode(part.Text)})
-	}
-	return edits
-}
-
-func opOf(t diffmatchpatch.Operation) string {
-	switch t {
-	case diffmatchpatch.DiffDelete:
-		return opRemove
-	case diffmatchpatch.DiffInsert:
-		return opAdd
-	default:
-		return opKeep
-	}
-}
-
-// alphabet gives each distinct word a code point of its own, since the library compares texts letter by letter. Surrogates
-// are left out: a string can't hold them.
-type alphabet struct {
-	codes  map[string]rune
-	tokens map[rune]string
-	next   rune
-}
-
-func (l *alphabet) encode(text string) []rune {
-	var out []rune
-	for len(text) > 0 {
-		token := text[:tokenLength(text)]
-		text = text[len(token):]
-		code, ok := l.codes[token]
-		if !ok {
-			code = l.next
-			l.codes[token], l.tokens[code] = code, token
-			l.next++
-			if l.next == 0xD800 {
-				l.next = 0xE000
-			}
-		}
-		out = append(out, code)
-	}
-	return out
-}
-
-func (l *alphabet) decode(codes string) string {
-	var out []byte
-	for _, code := range codes {
-		out = append(out, l.tokens[code]...)
-	}
-	return string(out)
-}
-
-// tokenLength is the length in bytes of the first word of text, of its first run of blanks, or of its first other
-// character. A line end stands alone.
-func tokenLength(text string) int {
-	first, size := utf8.DecodeRuneInString(text)
-	kind := kindOf(first)
-	if kind == single {
-		return size
-	}
-	for size < len(text) {
-		r, n := utf8.DecodeRuneInString(text[size:])
-		if kindOf(r) != kind {
-			break
-		}
-		size += n
-	}
-	return size
-}
-
-type tokenKind int
-
-const (
-	single tokenKind = iota
-	word
-	blank
-)
-
-func kindOf(r rune) tokenKind {
-	switch {
-	case r == utf8.RuneError || r == '\n':
-		return single
-	case unicode.In(r, unicode.L, unicode.M, unicode.N):
-		return word
-	case unicode.IsSpace(r):
-		return blank
-	default:
-		return single
-	}
-}
 
 // diffLine is a line of one version, or of both.
 type diffLine struct {
@@ -144,7 +31,7 @@ func linesOf(edits []edit) []diffLine {
 	for _, e := range edits {
 		for text := e.Text; text != ""; {
 			before, after, ended := cutLine(text)
-			b.add(edit{e.Op, before})
+			b.add(edit{Op: e.Op, Text: before})
 			if ended && e.Op == opKeep {
 				out = append(out, b.lines()...)
 				b = newDiffBlock()
@@ -214,5 +101,5 @@ func (b *diffBlock) lines() []diffLine {
 }
 
 func (l diffLine) kept() diffLine {
-	return diffLine{op: opKeep, parts: []edit{{opKeep, l.text()}}}
+	return diffLine{op: opKeep, parts: []edit{{Op: opKeep, Text: l.text()}}}
 }

@@ -3,11 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 
 	"github.com/urfave/cli/v2"
+
+	"countersign/inputfile"
 )
 
 const (
@@ -46,28 +46,18 @@ func (a *app) operatorToken(c *cli.Context) (string, error) {
 	return token, nil
 }
 
-// readTokenFile reads a token from a file that nobody else may read. The open file is looked at, not its path, so that
-// what was checked is what is read.
+// readTokenFile reads a token from a regular file that nobody else may read.
 func readTokenFile(path string) (string, error) {
 	const longest = 4096 // bytes; a token has far fewer
-	file, err := os.Open(path)
-	if err != nil {
-		return "", notAuthorised(fmt.Errorf("token file: %w", err))
-	}
-	defer file.Close()
-	info, err := file.Stat()
+	data, info, err := inputfile.Read(path, longest)
 	if err != nil {
 		return "", notAuthorised(fmt.Errorf("token file: %w", err))
 	}
 	if err := checkPrivate(path, info); err != nil {
 		return "", err
 	}
-	data, err := io.ReadAll(io.LimitReader(file, longest+1))
-	if err != nil {
-		return "", notAuthorised(fmt.Errorf("token file: %w", err))
-	}
 	token := trimNewline(string(data))
-	if token == "" || len(data) > longest {
+	if token == "" {
 		return "", notAuthorised(fmt.Errorf("token file %s holds no token", path))
 	}
 	return token, nil

@@ -65,7 +65,7 @@ func (a *app) wait(c *cli.Context) error {
 	return a.withDesk(c, func(d *desk.Desk) error {
 		var last waited
 		if _, err := a.poll(c.Context, timeout, func() (bool, error) {
-			o, err := d.Ledger.Show(c.Context, id)
+			o, err := d.Ledger.Status(c.Context, id)
 			last = waited{o.ObligationID, o.Status, o.Epoch, reached(o, until), o.Claim, o.Delivery}
 			return last.Done, err
 		}); err != nil {
@@ -76,7 +76,7 @@ func (a *app) wait(c *cli.Context) error {
 }
 
 // reached tells if there is nothing to wait for any more.
-func reached(o ledger.Shown, until string) bool {
+func reached(o ledger.Standing, until string) bool {
 	switch o.Status {
 	case ledger.StatusSent, ledger.StatusRejected, ledger.StatusClosed:
 		return true

@@ -7,6 +7,9 @@
 CREATE TRIGGER guard_obligations_insert BEFORE INSERT ON obligations
 BEGIN
   SELECT RAISE(ABORT, 'guard: obligation id exists') WHERE EXISTS (SELECT 1 FROM obligations WHERE id = NEW.id);
+  SELECT RAISE(ABORT, 'guard: obligation ids rise by one')
+    WHERE NEW.id NOT IN (-1, (SELECT coalesce(max(id), 0) + 1 FROM obligations));
+  SELECT RAISE(ABORT, 'guard: an epoch is from 1 to 2^53 - 1') WHERE NEW.updated_at NOT BETWEEN 1 AND 9007199254740991;
   SELECT RAISE(ABORT, 'guard: an obligation starts as open or drafted') WHERE NEW.status NOT IN ('open', 'drafted');
   SELECT RAISE(ABORT, 'guard: unknown direction') WHERE NEW.direction NOT IN ('we_owe_them', 'they_owe_us', 'none');
   SELECT RAISE(ABORT, 'guard: another draft holds this counterparty and channel') WHERE NEW.status = 'drafted' AND EXISTS (
@@ -30,6 +33,8 @@ BEGIN
   SELECT RAISE(ABORT, 'guard: obligation is frozen by an active claim') WHERE EXISTS (
     SELECT 1 FROM obligation_delivery_claims WHERE obligation_id = OLD.id AND state IN ('claimed', 'dispatching', 'unknown'));
   SELECT RAISE(ABORT, 'guard: the epoch never goes back') WHERE NEW.updated_at < OLD.updated_at;
+  SELECT RAISE(ABORT, 'guard: an epoch is from 1 to 2^53 - 1')
+    WHERE NEW.updated_at <> OLD.updated_at AND NEW.updated_at NOT BETWEEN 1 AND 9007199254740991;
   SELECT RAISE(ABORT, 'guard: unknown direction') WHERE NEW.direction NOT IN ('we_owe_them', 'they_owe_us', 'none');
   SELECT RAISE(ABORT, 'guard: a changed source or direction needs a new epoch')
     WHERE (NEW.source IS NOT OLD.source OR NEW.direction IS NOT OLD.direction) AND NEW.updated_at <= OLD.updated_at;
@@ -112,6 +117,9 @@ BEGIN
     OR EXISTS (SELECT 1 FROM filings WHERE agent = NEW.agent AND idempotency_key = NEW.idempotency_key);
   SELECT RAISE(ABORT, 'guard: filing ids rise by one')
     WHERE NEW.id NOT IN (-1, (SELECT coalesce(max(id), 0) + 1 FROM filings));
+  SELECT RAISE(ABORT, 'guard: markers are a JSON array, a result is a JSON object')
+    WHERE CASE WHEN json_valid(NEW.markers) THEN json_type(NEW.markers) END IS NOT 'array'
+      OR CASE WHEN json_valid(NEW.result) THEN json_type(NEW.result) END IS NOT 'object';
   SELECT RAISE(ABORT, 'guard: a filing needs its drafted obligation at the same epoch') WHERE NOT EXISTS (
     SELECT 1 FROM obligations WHERE id = NEW.obligation_id AND status = 'drafted' AND direction = 'we_owe_them' AND updated_at = NEW.epoch
       AND counterparty = NEW.counterparty AND source = NEW.platform AND channel = NEW.channel);
@@ -202,6 +210,7 @@ END;
 CREATE TRIGGER guard_envelopes_insert BEFORE INSERT ON approval_envelopes
 BEGIN
   SELECT RAISE(ABORT, 'guard: envelope exists') WHERE EXISTS (SELECT 1 FROM approval_envelopes WHERE decision_id = NEW.decision_id);
+  SELECT RAISE(ABORT, 'guard: markers are a JSON array') WHERE CASE WHEN json_valid(NEW.markers) THEN json_type(NEW.markers) END IS NOT 'array';
   SELECT RAISE(ABORT, 'guard: an envelope equals its snapshot and the newest filing') WHERE NOT EXISTS (
     SELECT 1 FROM obligation_approval_snapshots s JOIN filings f ON f.obligation_id = s.obligation_id
     JOIN obligations o ON o.id = s.obligation_id
@@ -363,6 +372,8 @@ BEGIN
   SELECT RAISE(ABORT, 'guard: a take-over raises the generation by one') WHERE NEW.generation NOT IN (OLD.generation, OLD.generation + 1)
     OR (NEW.generation = OLD.generation AND NEW.worker IS NOT OLD.worker);
   SELECT RAISE(ABORT, 'guard: a dispatch begins once') WHERE OLD.begun_us IS NOT NULL AND NEW.begun_us IS NOT OLD.begun_us;
+  SELECT RAISE(ABORT, 'guard: only a dispatching claim has begun') WHERE NEW.begun_us IS NOT OLD.begun_us AND NOT EXISTS (
+    SELECT 1 FROM obligation_delivery_claims WHERE decision_id = NEW.decision_id AND state = 'dispatching');
 END;
 
 CREATE TRIGGER guard_holders_delete BEFORE DELETE ON claim_holders
@@ -497,6 +508,8 @@ BEGIN
   SELECT RAISE(ABORT, 'guard: audit row exists') WHERE EXISTS (SELECT 1 FROM audit_log WHERE id = NEW.id);
   SELECT RAISE(ABORT, 'guard: audit rows are appended in order')
     WHERE NEW.id NOT IN (-1, (SELECT coalesce(max(id), 0) + 1 FROM audit_log));
+  SELECT RAISE(ABORT, 'guard: the detail of an audit row is a JSON object')
+    WHERE CASE WHEN json_valid(NEW.detail) THEN json_type(NEW.detail) END IS NOT 'object';
 END;
 
 CREATE TRIGGER guard_audit_id AFTER INSERT ON audit_log
@@ -512,4 +525,87 @@ END;
 CREATE TRIGGER guard_audit_delete BEFORE DELETE ON audit_log
 BEGIN
   SELECT RAISE(ABORT, 'guard: the audit log is append-only');
+END;
+
+CREATE TRIGGER guard_notices_sent_insert BEFORE INSERT ON notices_sent
+BEGIN
+  SELECT RAISE(ABORT, 'guard: the notice was sent already') WHERE EXISTS (SELECT 1 FROM notices_sent WHERE notice_id = NEW.notice_id);
+  SELECT RAISE(ABORT, 'guard: only a notice is sent') WHERE NOT EXISTS (SELECT 1 FROM notices WHERE id = NEW.notice_id);
+END;
+
+CREATE TRIGGER guard_notices_sent_update BEFORE UPDATE ON notices_sent
+BEGIN
+  SELECT RAISE(ABORT, 'guard: what was told stays told');
+END;
+
+CREATE TRIGGER guard_notices_sent_delete BEFORE DELETE ON notices_sent
+BEGIN
+  SELECT RAISE(ABORT, 'guard: what was told stays told');
+END;
+
+CREATE TRIGGER guard_cards_insert BEFORE INSERT ON cards
+BEGIN
+  SELECT RAISE(ABORT, 'guard: card exists') WHERE EXISTS (
+    SELECT 1 FROM cards WHERE id = NEW.id OR (channel = NEW.channel AND ts = NEW.ts));
+  SELECT RAISE(ABORT, 'guard: card ids rise by one') WHERE NEW.id NOT IN (-1, (SELECT coalesce(max(id), 0) + 1 FROM cards));
+  SELECT RAISE(ABORT, 'guard: a card needs its obligation') WHERE NOT EXISTS (SELECT 1 FROM obligations WHERE id = NEW.obligation_id);
+END;
+
+CREATE TRIGGER guard_cards_update BEFORE UPDATE ON cards
+BEGIN
+  SELECT RAISE(ABORT, 'guard: cards are append-only');
+END;
+
+CREATE TRIGGER guard_cards_delete BEFORE DELETE ON cards
+BEGIN
+  SELECT RAISE(ABORT, 'guard: cards are append-only');
+END;
+
+CREATE TRIGGER guard_cards_id AFTER INSERT ON cards
+BEGIN
+  SELECT RAISE(ABORT, 'guard: ids are positive') WHERE NEW.id < 1;
+END;
+
+CREATE TRIGGER guard_card_views_insert BEFORE INSERT ON card_views
+BEGIN
+  SELECT RAISE(ABORT, 'guard: view exists') WHERE EXISTS (SELECT 1 FROM card_views WHERE id = NEW.id);
+  SELECT RAISE(ABORT, 'guard: view ids rise by one') WHERE NEW.id NOT IN (-1, (SELECT coalesce(max(id), 0) + 1 FROM card_views));
+  SELECT RAISE(ABORT, 'guard: a view shows a filing of its card''s obligation') WHERE NOT EXISTS (
+    SELECT 1 FROM cards c JOIN filings f ON f.obligation_id = c.obligation_id
+    WHERE c.id = NEW.card_id AND f.text_sha256 = NEW.text_sha256 AND f.envelope_sha256 = NEW.envelope_sha256 AND f.epoch <= NEW.epoch);
+END;
+
+CREATE TRIGGER guard_card_views_update BEFORE UPDATE ON card_views
+BEGIN
+  SELECT RAISE(ABORT, 'guard: what a card showed is append-only');
+END;
+
+CREATE TRIGGER guard_card_views_delete BEFORE DELETE ON card_views
+BEGIN
+  SELECT RAISE(ABORT, 'guard: what a card showed is append-only');
+END;
+
+CREATE TRIGGER guard_card_views_id AFTER INSERT ON card_views
+BEGIN
+  SELECT RAISE(ABORT, 'guard: ids are positive') WHERE NEW.id < 1;
+END;
+
+CREATE TRIGGER guard_decision_views_insert BEFORE INSERT ON decision_views
+BEGIN
+  SELECT RAISE(ABORT, 'guard: the decision has its view') WHERE EXISTS (SELECT 1 FROM decision_views WHERE decision_id = NEW.decision_id);
+  SELECT RAISE(ABORT, 'guard: an approval from a card needs a complete view of its epoch') WHERE NOT EXISTS (
+    SELECT 1 FROM obligation_decisions d
+    JOIN card_views v ON v.id = NEW.view_id
+    JOIN cards c ON c.id = v.card_id AND c.obligation_id = d.obligation_id
+    WHERE d.id = NEW.decision_id AND (d.decision = 'reject' OR (v.complete = 1 AND v.epoch = d.draft_updated_ts)));
+END;
+
+CREATE TRIGGER guard_decision_views_update BEFORE UPDATE ON decision_views
+BEGIN
+  SELECT RAISE(ABORT, 'guard: what was decided on is append-only');
+END;
+
+CREATE TRIGGER guard_decision_views_delete BEFORE DELETE ON decision_views
+BEGIN
+  SELECT RAISE(ABORT, 'guard: what was decided on is append-only');
 END;

@@ -22,26 +22,24 @@ const (
 	spareBytes = 1 << 20
 )
 
-// canTake finds out, without touching the messages, whether a line of size octets
-// could be appended now.
-func (t *Transport) canTake(size int) error {
+// reserve opens the place of a message whose line has size octets, and finds out whether it
+// could be appended now. It doesn't touch the messages.
+func (t *Transport) reserve(size int) (*place, error) {
 	if err := t.makeDir(); err != nil {
-		return err
+		return nil, err
 	}
 	if err := unix.Faccessat(unix.AT_FDCWD, t.dir, unix.W_OK|unix.X_OK, unix.AT_EACCESS); err != nil {
-		return fmt.Errorf("%s can't be written to: %w", t.dir, err)
+		return nil, fmt.Errorf("%s can't be written to: %w", t.dir, err)
 	}
-	f, err := openExisting(t.path())
-	if err == nil {
-		err = f.Close()
+	p, err := t.openPlace()
+	if err != nil {
+		return nil, err
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	if err := checkSpace(t.dir, uint64(size)+spareBytes); err != nil {
+		p.close()
+		return nil, err
 	}
-	if err := t.probeLock(); err != nil {
-		return err
-	}
-	return checkSpace(t.dir, uint64(size)+spareBytes)
+	return p, nil
 }
 
 func checkSpace(dir string, need uint64) error {
@@ -78,24 +76,6 @@ type end struct {
 	unfinished bool // a writer died in the middle of the last line
 }
 
-// openAtEnd opens the messages and looks how they end. The lock is held.
-func (t *Transport) openAtEnd() (file, end, error) {
-	f, err := t.open(t.path())
-	if err != nil {
-		return nil, end{}, err
-	}
-	at, err := findEnd(f)
-	if err == nil && at.offset == 0 {
-		// The first message. The entry of the file is made durable before anything
-		// is written, so that a failure still means that nothing was handed over.
-		err = syncDir(t.dir)
-	}
-	if err != nil {
-		return nil, end{}, errors.Join(err, f.Close())
-	}
-	return f, at, nil
-}
-
 func findEnd(f file) (end, error) {
 	info, err := f.Stat()
 	if err != nil || info.Size() == 0 {
@@ -110,18 +90,16 @@ func findEnd(f file) (end, error) {
 
 // openFile opens the messages for appending, and makes them where there are none.
 func openFile(path string) (file, error) {
-	f, err := openExisting(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		f, err = os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE|os.O_EXCL|openFlags, fileMode)
-	}
+	f, err := openRegular(path, os.O_RDWR|os.O_APPEND|os.O_CREATE)
 	if err != nil {
 		return nil, err
 	}
 	return f, nil
 }
 
-func openExisting(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|openFlags, 0)
+// openRegular never makes a file where a link leads: O_NOFOLLOW holds for O_CREAT too.
+func openRegular(path string, flags int) (*os.File, error) {
+	f, err := os.OpenFile(path, flags|openFlags, fileMode)
 	if err != nil {
 		return nil, err
 	}
@@ -133,6 +111,19 @@ func openExisting(path string) (*os.File, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
+}
+
+// isAt tells if f, which was opened at path, is what is there now. It needs no descriptor.
+func isAt(f interface{ Stat() (os.FileInfo, error) }, path string) (bool, error) {
+	opened, err := f.Stat()
+	if err != nil {
+		return false, err
+	}
+	now, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && os.SameFile(opened, now), err
 }
 
 func syncDir(dir string) error {

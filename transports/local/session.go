@@ -26,7 +26,8 @@ const (
 type session struct {
 	t        *Transport
 	prepared *transports.Message
-	finished bool // closed, or a Send ended in doubt
+	place    *place // of prepared
+	finished bool   // closed, or a Send ended in doubt
 }
 
 var errFinished = errors.New("the session is finished; connect again")
@@ -62,7 +63,8 @@ func encode(m transports.Message, sent time.Time) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// Prepare makes the directory, and finds out whether it could take the message.
+// Prepare makes the directory, finds out whether it could take the message, and opens what
+// Send needs.
 func (s *session) Prepare(ctx context.Context, m transports.Message) error {
 	if err := s.Reset(ctx); err != nil {
 		return err
@@ -76,17 +78,21 @@ func (s *session) Prepare(ctx context.Context, m transports.Message) error {
 	if err != nil {
 		return &transports.PrepareError{Stage: stageMessage, Permanent: true, Err: err}
 	}
-	if err := s.t.canTake(len(text)); err != nil {
+	p, err := s.t.reserve(len(text))
+	if err != nil {
 		return &transports.PrepareError{Stage: stageOpen, Err: err}
 	}
-	s.prepared = &m
+	s.prepared, s.place = &m, p
 	return nil
 }
 
 // Send appends the line under the lock, in one write, and syncs it.
 func (s *session) Send(ctx context.Context, m transports.Message) (transports.Receipt, error) {
-	prepared := s.prepared
-	s.prepared = nil
+	prepared, p := s.prepared, s.place
+	s.prepared, s.place = nil, nil
+	if p != nil {
+		defer p.close()
+	}
 	if err := transports.CheckSend(ctx, prepared, m); err != nil {
 		return transports.Receipt{}, err
 	}
@@ -94,24 +100,21 @@ func (s *session) Send(ctx context.Context, m transports.Message) (transports.Re
 	if err != nil {
 		return transports.Receipt{}, &transports.RefusedError{Stage: stageMessage, Err: err}
 	}
-	unlock, err := s.t.lock(ctx)
-	if err != nil {
+	if err := p.take(ctx); err != nil {
 		return transports.Receipt{}, &transports.RefusedError{Stage: stageLock, Err: err}
 	}
-	defer unlock()
-	r, err := s.t.append(ctx, text)
+	r, err := p.append(ctx, text)
 	s.finished = transports.Classify(err) == transports.Ambiguous
 	return r, err
 }
 
 // append writes the line. As long as no octet of it is in the file it is refused;
 // from the first octet until the sync is done, nobody can say what the disk holds.
-func (t *Transport) append(ctx context.Context, text []byte) (transports.Receipt, error) {
-	f, at, err := t.openAtEnd()
+func (p *place) append(ctx context.Context, text []byte) (transports.Receipt, error) {
+	at, err := p.findEnd()
 	if err != nil {
 		return transports.Receipt{}, &transports.RefusedError{Stage: stageOpen, Err: err}
 	}
-	defer func() { _ = f.Close() }() // after Sync it has nothing left to lose
 	if at.unfinished {
 		text = append([]byte("\n"), text...)
 		at.offset++
@@ -119,13 +122,13 @@ func (t *Transport) append(ctx context.Context, text []byte) (transports.Receipt
 	if err := transports.CheckTime(ctx); err != nil {
 		return transports.Receipt{}, err
 	}
-	if n, err := f.Write(text); err != nil {
+	if n, err := p.messages.Write(text); err != nil {
 		return transports.Receipt{}, writeFailed(n, len(text), err)
 	}
-	if err := f.Sync(); err != nil {
+	if err := p.messages.Sync(); err != nil {
 		return transports.Receipt{}, &transports.AmbiguousError{Stage: stageSync, Err: err}
 	}
-	return transports.Receipt{Coordinate: fmt.Sprintf("%s:%d", FileName, at.offset), Detail: t.path()}, nil
+	return transports.Receipt{Coordinate: fmt.Sprintf("%s:%d", FileName, at.offset), Detail: p.t.path()}, nil
 }
 
 func writeFailed(n, size int, err error) error {
@@ -135,17 +138,25 @@ func writeFailed(n, size int, err error) error {
 	return &transports.AmbiguousError{Stage: stageWrite, Err: fmt.Errorf("%d of %d octets were written: %w", n, size, err)}
 }
 
-// Reset has nothing to undo: Prepare leaves nothing behind.
+// Reset closes what Prepare opened.
 func (s *session) Reset(context.Context) error {
-	s.prepared = nil
+	s.giveUp()
 	if s.finished {
 		return &transports.PrepareError{Stage: stageSession, Err: errFinished}
 	}
 	return nil
 }
 
-// Close has nothing to close: between messages a session holds no file.
+// Close ends the session; between messages it holds no file.
 func (s *session) Close() error {
-	s.prepared, s.finished = nil, true
+	s.giveUp()
+	s.finished = true
 	return nil
+}
+
+func (s *session) giveUp() {
+	if s.place != nil {
+		s.place.close()
+	}
+	s.prepared, s.place = nil, nil
 }

@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,6 +23,10 @@ const Withheld = "the words are withheld, they repeat a secret"
 // shortest is how many base64 digits have to be there to mean anything: fewer are found
 // in every other word.
 const shortest = 4
+
+// piece is how long a piece of a long secret is that is looked for by itself. A server
+// that cuts what it repeats then shows less than two of them.
+const piece = 12
 
 // Forms are the forms, in lower case, in which secrets might come back.
 type Forms []string
@@ -37,7 +42,23 @@ func Of(values ...string) Forms {
 			strings.ToLower(url.QueryEscape(v)), strings.ToLower(url.PathEscape(v)))
 		f = append(f, base64Forms(v)...)
 	}
-	return f
+	for _, whole := range f {
+		f = append(f, pieces(whole)...)
+	}
+	slices.Sort(f)
+	return slices.Compact(f)
+}
+
+// pieces cuts a form that has two of them at least.
+func pieces(form string) []string {
+	if len(form) < 2*piece {
+		return nil
+	}
+	var all []string
+	for ; len(form) >= piece; form = form[piece:] {
+		all = append(all, form[:piece])
+	}
+	return all
 }
 
 // base64Forms are what v looks like in base64, wherever in the encoded octets it
@@ -61,11 +82,8 @@ func base64Forms(v string) []string {
 // In tells if words repeat a secret, percent-encoded any number of times or not.
 func (f Forms) In(words string) bool {
 	for {
-		lower := strings.ToLower(words)
-		for _, form := range f {
-			if strings.Contains(lower, form) {
-				return true
-			}
+		if f.within(strings.ToLower(words)) {
+			return true
 		}
 		decoded := percentDecoded(words)
 		if decoded == words {
@@ -73,6 +91,21 @@ func (f Forms) In(words string) bool {
 		}
 		words = decoded
 	}
+}
+
+// within looks for the forms as they stand, and for long ones where they were folded: a
+// reply of several lines may have a secret across them.
+func (f Forms) within(lower string) bool {
+	unfolded := strings.Join(strings.Fields(lower), "")
+	for _, form := range f {
+		if strings.Contains(lower, form) {
+			return true
+		}
+		if bare := strings.Join(strings.Fields(form), ""); len(bare) >= piece && strings.Contains(unfolded, bare) {
+			return true
+		}
+	}
+	return false
 }
 
 // percentDecoded decodes what can be decoded, and leaves the rest. It gets shorter

@@ -27,6 +27,24 @@ func TestEveryFormIsFound(t *testing.T) {
 	}
 }
 
+// A long token that was folded over the lines of a reply, or of which a part was repeated, used to be kept.
+func TestPartsOfLongSecretsAreFound(t *testing.T) {
+	const token = "ya29.a0AfH6SMBx7-Q2kzvWl9dY5rJ3nT8uEoPqC"
+	f := Of(token)
+	encoded := base64.StdEncoding.EncodeToString([]byte("user=desk\x01auth=Bearer " + token + "\x01\x01"))
+	for _, words := range []string{
+		"line too long: " + token[:30], "… " + token[len(token)-24:], "line too long: AUTH XOAUTH2 " + encoded[:70],
+		encoded[:50] + "\n" + encoded[50:], token[:15] + " \n\t" + token[15:],
+	} {
+		if !f.In(words) {
+			t.Errorf("%q is not found", words)
+		}
+	}
+	if words := "access " + token[:5] + "… of " + token[len(token)-6:] + " has expired"; f.In(words) {
+		t.Errorf("%q is withheld", words)
+	}
+}
+
 func TestOtherWordsAreKept(t *testing.T) {
 	for _, f := range []Forms{Of(), Of(""), Of(password), Of("ab")} {
 		const words = "535 5.7.8 authentication failed, 100% of it"

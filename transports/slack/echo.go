@@ -96,12 +96,17 @@ func (e *echo) compare(m transports.Message) (notes []string, differs bool) {
 	if m.Thread != "" && (e.ThreadTS == nil || *e.ThreadTS != m.Thread) {
 		notes, differs = append(notes, "it is not in the thread"), true // whose parent may be gone
 	}
-	plain := unescape(*e.Text)
-	if plain != m.Text && !sameButEmoji(m.Text, plain) {
+	if plain := unescape(*e.Text); !Echoes(m.Text, *e.Text) {
 		notes, differs = append(notes, fmt.Sprintf("the text came back different from character %d on, with %d %s of %d",
 			common(plain, m.Text)+1, utf16Units(plain), units, utf16Units(m.Text))), true
 	}
 	return notes, differs
+}
+
+// Echoes tells whether what Slack says of a posted text is that text: its escapes and links undone, and any name taken for an emoji.
+func Echoes(text, echoed string) bool {
+	plain := unescape(echoed)
+	return plain == text || sameButEmoji(text, plain)
 }
 
 // markup is what Slack wraps in angle brackets. Those of the text came back as entities.

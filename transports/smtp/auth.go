@@ -21,22 +21,32 @@ func (x xoauth2) Start() (string, []byte, error) {
 // server says no.
 func (xoauth2) Next([]byte) ([]byte, error) { return []byte{}, nil }
 
-// credentials asks for the password; the secrets are for the errors to come.
-func (c Config) credentials() (sasl.Client, string, secrets, error) {
+// A login is what a session authenticates with. The zero login is for AuthNone.
+type login struct {
+	client    sasl.Client
+	mechanism string
+	hide      secrets // what no error of the session may repeat
+}
+
+// login asks for the password.
+func (c Config) login() (login, error) {
+	if c.Auth == AuthNone {
+		return login{}, nil
+	}
 	password, err := c.Password()
 	if err != nil {
-		return nil, "", secrets{}, fmt.Errorf("the password can't be read: %w", err)
+		return login{}, fmt.Errorf("the password can't be read: %w", err)
 	}
 	if password == "" || strings.ContainsFunc(password, unicode.IsControl) {
-		return nil, "", secrets{}, errors.New("the password is empty, or has a control character such as a line end")
+		return login{}, errors.New("the password is empty, or has a control character such as a line end")
 	}
 	hide := newSecrets(password)
 	switch c.Auth {
 	case AuthLogin:
-		return sasl.NewLoginClient(c.Username, password), sasl.Login, hide, nil
+		return login{sasl.NewLoginClient(c.Username, password), sasl.Login, hide}, nil
 	case AuthXOAuth2:
-		return xoauth2{c.Username, password}, "XOAUTH2", hide, nil
+		return login{xoauth2{c.Username, password}, "XOAUTH2", hide}, nil
 	default:
-		return sasl.NewPlainClient("", c.Username, password), sasl.Plain, hide, nil
+		return login{sasl.NewPlainClient("", c.Username, password), sasl.Plain, hide}, nil
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/mail"
-	"os"
 	"strings"
 	"time"
 	"unicode"
@@ -47,14 +46,15 @@ type Config struct {
 
 	TLS            string // TLSStartTLS when ""
 	AllowPlaintext bool   // TLSNone to any address, but never with Auth
-	CAFile         string // PEM, roots besides the system's
+	CAFile         string // PEM, roots besides the system's; read for each connection that uses TLS
 	RootCAs        *x509.CertPool
 
 	From string // mailbox, "Desk <desk@example.com>"; the envelope's sender too
 
 	Auth     string
 	Username string
-	// Password is asked once for each connection, after TLS is up.
+	// Password is asked once for each connection, before anything is dialled: a server that repeats it, at
+	// whatever stage, is then recognised.
 	Password func() (string, error)
 
 	// Timeout bounds connecting and each command; 30 s when 0. The content and
@@ -67,7 +67,6 @@ type Config struct {
 type Transport struct {
 	config Config
 	host   string
-	roots  *x509.CertPool // nil: the system's
 	from   sender
 	dial   func(ctx context.Context, network, address string) (net.Conn, error)
 	quit   time.Duration
@@ -80,8 +79,8 @@ type sender struct {
 	address
 }
 
-// New checks the configuration and reads the CA file. It connects to nothing and
-// asks for no password.
+// New checks the configuration. It connects to nothing, reads no file and asks for
+// no password.
 func New(c Config) (*Transport, error) {
 	if c.TLS == "" {
 		c.TLS = TLSStartTLS
@@ -103,11 +102,7 @@ func New(c Config) (*Transport, error) {
 	if err != nil {
 		return nil, err
 	}
-	roots, err := loadRoots(c)
-	if err != nil {
-		return nil, err
-	}
-	return &Transport{config: c, host: host, roots: roots, from: from, dial: new(net.Dialer).DialContext, quit: quitLimit}, nil
+	return &Transport{config: c, host: host, from: from, dial: new(net.Dialer).DialContext, quit: quitLimit}, nil
 }
 
 // checkSecurity finds what could never be allowed. What depends on the address
@@ -154,25 +149,4 @@ func parseSender(from string) (sender, error) {
 		return sender{}, errors.New("smtp: the name in from has a control character or is not valid UTF-8")
 	}
 	return sender{name: parsed.Name, address: a}, nil
-}
-
-func loadRoots(c Config) (*x509.CertPool, error) {
-	if c.CAFile == "" {
-		return c.RootCAs, nil
-	}
-	pem, err := os.ReadFile(c.CAFile)
-	if err != nil {
-		return nil, fmt.Errorf("smtp: ca_file: %w", err)
-	}
-	roots := c.RootCAs
-	if roots == nil {
-		if roots, err = x509.SystemCertPool(); err != nil {
-			return nil, fmt.Errorf("smtp: the system's roots: %w", err)
-		}
-	}
-	roots = roots.Clone()
-	if !roots.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("smtp: ca_file %s has no certificate", c.CAFile)
-	}
-	return roots, nil
 }

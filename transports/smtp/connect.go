@@ -24,11 +24,19 @@ func (t *Transport) Connect(ctx context.Context) (transports.Session, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, (&fault{stage: stageConnect, err: err}).notPrepared()
 	}
+	login, err := t.config.login()
+	if err != nil {
+		return nil, (&fault{stage: stageAuth, err: err}).notPrepared()
+	}
+	roots, err := t.config.roots()
+	if err != nil {
+		return nil, localFault(stageTLS, err).notPrepared()
+	}
 	raw, f := t.dialTCP(ctx)
 	if f != nil {
 		return nil, f.notPrepared()
 	}
-	s := &session{t: t, wire: newWire(raw)}
+	s := &session{t: t, wire: newWire(raw), login: login, roots: roots}
 	if f := s.open(ctx); f != nil {
 		s.finish()
 		return nil, f.notPrepared()
@@ -67,7 +75,7 @@ func isLoopback(a net.Addr) bool {
 // open goes from a fresh connection to a session that takes mail.
 func (s *session) open(ctx context.Context) *fault {
 	if s.t.config.TLS == TLSImplicit {
-		if f := s.step(ctx, stageTLS, func() error { return s.wire.handshake(ctx, s.t.tlsConfig()) }); f != nil {
+		if f := s.step(ctx, stageTLS, func() error { return s.wire.handshake(ctx, s.tlsConfig()) }); f != nil {
 			return f
 		}
 	}
@@ -98,7 +106,7 @@ func (s *session) startTLS(ctx context.Context) *fault {
 	if ok, _ := s.client.Extension("STARTTLS"); !ok {
 		return &fault{stage: stageTLS, err: errNoStartTLS}
 	}
-	if f := s.step(ctx, stageTLS, func() error { return s.wire.startTLS(ctx, s.t.tlsConfig()) }); f != nil {
+	if f := s.step(ctx, stageTLS, func() error { return s.wire.startTLS(ctx, s.tlsConfig()) }); f != nil {
 		return f
 	}
 	// RFC 3207 section 4.2: what was learnt in plain text is forgotten.
@@ -106,23 +114,18 @@ func (s *session) startTLS(ctx context.Context) *fault {
 	return s.hello(ctx)
 }
 
-func (t *Transport) tlsConfig() *tls.Config {
-	return &tls.Config{ServerName: t.host, RootCAs: t.roots, MinVersion: tls.VersionTLS12}
+func (s *session) tlsConfig() *tls.Config {
+	return &tls.Config{ServerName: s.t.host, RootCAs: s.roots, MinVersion: tls.VersionTLS12}
 }
 
 func (s *session) authenticate(ctx context.Context) *fault {
 	if s.t.config.Auth == AuthNone {
 		return nil
 	}
-	client, mechanism, hide, err := s.t.config.credentials()
-	if err != nil {
-		return &fault{stage: stageAuth, err: err}
+	if !s.client.SupportsAuth(s.login.mechanism) {
+		return &fault{stage: stageAuth, err: fmt.Errorf("the server doesn't offer AUTH %s", s.login.mechanism)}
 	}
-	s.hide = hide
-	if !s.client.SupportsAuth(mechanism) {
-		return &fault{stage: stageAuth, err: fmt.Errorf("the server doesn't offer AUTH %s", mechanism)}
-	}
-	return s.step(ctx, stageAuth, func() error { return s.client.Auth(client) })
+	return s.step(ctx, stageAuth, func() error { return s.client.Auth(s.login.client) })
 }
 
 // localName is the address literal of RFC 5321 section 4.1.4, for a client that

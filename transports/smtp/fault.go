@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/textproto"
 	"strconv"
+	"strings"
 
 	"github.com/emersion/go-smtp"
 
@@ -68,9 +69,16 @@ func replyOf(err error) (code int, words string) {
 	case errors.As(err, &client):
 		return client.Code, enhanced(client) + client.Message
 	case errors.As(err, &wire):
-		return wire.Code, wire.Msg
+		return wire.Code, unfold(wire.Msg)
 	}
 	return 0, ""
+}
+
+// unfold takes the code of the first line off the further ones, as go-smtp's client does: it would stand in the middle of
+// what was folded.
+func unfold(words string) string {
+	code, _, _ := strings.Cut(words, " ")
+	return strings.ReplaceAll(words, "\n"+code+" ", "\n")
 }
 
 // localFault is one that was found here; trying again as it is can't help.

@@ -2,6 +2,7 @@ package smtp
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -17,7 +18,8 @@ type session struct {
 	t      *Transport
 	wire   *wire
 	client *smtp.Client
-	hide   secrets
+	login  login
+	roots  *x509.CertPool // nil: the system's
 
 	mailing  bool // MAIL was said, and neither RSET nor the yes to DATA followed
 	finished bool // the connection is closed, or must not be used again
@@ -43,7 +45,7 @@ func (s *session) step(ctx context.Context, stage string, exchange func() error)
 }
 
 func (s *session) failed(ctx context.Context, stage string, err error) *fault {
-	f := newFault(stage, err, s.hide).about(ctx, "")
+	f := newFault(stage, err, s.login.hide).about(ctx, "")
 	if f.code == 0 || f.code == codeClosing || s.wire.broken != nil {
 		s.finish()
 	}
@@ -66,6 +68,9 @@ func (s *session) finish() {
 func (s *session) Prepare(ctx context.Context, m transports.Message) error {
 	if err := s.Reset(ctx); err != nil {
 		return err
+	}
+	if f := s.quiet(ctx, stageSession); f != nil {
+		return f.notPrepared()
 	}
 	l, err := s.t.compose(widest(m))
 	if err != nil {
@@ -107,7 +112,14 @@ func (s *session) envelope(ctx context.Context, l letter) *fault {
 			return f.about(ctx, "<"+to.String()+">")
 		}
 	}
-	return nil
+	return s.quiet(ctx, stageRcpt)
+}
+
+// quiet finds out, while no approval is used up, if the server went away or said
+// more than it was asked: its next reply would then be taken for another command's.
+// Before each write the wire looks again.
+func (s *session) quiet(ctx context.Context, stage string) *fault {
+	return s.step(ctx, stage, s.wire.quiet)
 }
 
 // Send is DATA.
@@ -166,7 +178,7 @@ func (s *session) content(ctx context.Context, data *smtp.DataCommand, l letter)
 // receipt names what an operator can search for: the Message-ID at the receiver,
 // the server's queue id in its log.
 func (s *session) receipt(l letter, words string) transports.Receipt {
-	words = strings.Join(strings.Fields(s.hide.clean(words)), " ")
+	words = strings.Join(strings.Fields(s.login.hide.clean(words)), " ")
 	return transports.Receipt{
 		Coordinate: transports.Words(strings.TrimSpace(l.id + " 250 " + words)),
 		Detail:     fmt.Sprintf("%s, %s, recipients: %d", s.t.config.Address, s.wire.security(), len(l.to)),
@@ -208,5 +220,5 @@ func (s *session) Close() error {
 		return nil
 	}
 	s.wire.abort()
-	return newFault("quit", err, s.hide).err
+	return newFault("quit", err, s.login.hide).err
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"countersign/transports"
@@ -255,9 +256,8 @@ func TestPasswordTrouble(t *testing.T) {
 		if name == "unset" && !errors.Is(err, unset) {
 			t.Errorf("the reason is lost: %v", err)
 		}
-		server.Wait()
-		if verbs := server.Conns()[0].Verbs; slices.Contains(verbs, "AUTH") {
-			t.Errorf("%s: AUTH all the same", name)
+		if n := len(server.Conns()); n != 0 {
+			t.Errorf("%s: dialled all the same", name)
 		}
 	}
 }
@@ -284,32 +284,77 @@ func TestSecretsInAnyForm(t *testing.T) {
 	}
 }
 
+// A CA file that could not be used kept every command from opening the desk, and a named pipe held it for ever.
+func TestUselessCAFile(t *testing.T) {
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	if err := errors.Join(os.WriteFile(in("empty"), nil, 0o600), syscall.Mkfifo(in("pipe"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	server := (&transporttest.SMTPServer{}).Start(t)
+	for path, want := range map[string]string{
+		in("none"): "no such file or directory", in("empty"): "it has no certificate in PEM form",
+		in("pipe"): "is not a regular file", dir: "is a directory", "/dev/zero": "is not a regular file",
+	} {
+		c := config(server, func(c *Config) { c.TLS, c.CAFile = TLSStartTLS, path })
+		_, err := newTransport(t, c).Connect(t.Context())
+		var p *transports.PrepareError
+		if !errors.As(err, &p) || p.Stage != stageTLS || !p.Permanent || p.Err.Error() != "ca_file "+path+" can't be used: "+want {
+			t.Errorf("%s: %v", path, err)
+		}
+		c.TLS = TLSNone
+		_ = connect(t, newTransport(t, c)).Close() // without TLS nothing needs it
+	}
+	if n := len(server.Conns()); n != 5 {
+		t.Errorf("%d connections, and 5 were to be made", n)
+	}
+}
+
+// A server that repeated the password at a stage before AUTH put it into the error: what to hide was known only at AUTH.
+func TestSecretsAtAnyStage(t *testing.T) {
+	good, roots, _ := transporttest.ServerTLS(t, "127.0.0.1")
+	plain := base64.StdEncoding.EncodeToString([]byte("\x00" + username + "\x00" + password))
+	bearer := base64.StdEncoding.EncodeToString([]byte("user=" + username + "\x01auth=Bearer " + password + "\x01\x01"))
+	for name, words := range map[string]string{
+		"password": "554 5.7.0 " + password,
+		"PLAIN":    "554 5.7.0 not " + plain,
+		"LOGIN":    "554 5.7.0 " + base64.StdEncoding.EncodeToString([]byte(password)),
+		"XOAUTH2":  "554 5.7.0 " + bearer,
+		"folded":   "554-5.7.0 " + bearer[:60] + "\r\n554 5.7.0 " + bearer[60:],
+		"no reply": plain,
+	} {
+		for _, verb := range []string{"GREETING", "EHLO 1", "STARTTLS", "EHLO 2", "AUTH"} {
+			server := (&transporttest.SMTPServer{Extensions: []string{"STARTTLS", "AUTH PLAIN LOGIN XOAUTH2"}, TLS: good, Steps: map[string]step{
+				verb: {Say: words + "\r\n"},
+			}}).Start(t)
+			_, err := newTransport(t, config(server, secure(roots))).Connect(t.Context())
+			if err == nil || !strings.Contains(err.Error(), withheld) {
+				t.Errorf("%s at %s: %v", name, verb, err)
+			}
+		}
+	}
+}
+
 func TestConfig(t *testing.T) {
 	good := Config{Address: "mail.example.com:587", From: "Desk <desk@example.com>"}
 	if _, err := New(good); err != nil {
 		t.Fatal(err)
 	}
-	empty := filepath.Join(t.TempDir(), "empty.pem")
-	if err := os.WriteFile(empty, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
 	for name, change := range map[string]func(*Config){
-		"no port":                  func(c *Config) { c.Address = "mail.example.com" },
-		"no host":                  func(c *Config) { c.Address = ":25" },
-		"tls":                      func(c *Config) { c.TLS = "ssl" },
-		"auth":                     func(c *Config) { c.Auth = "cram-md5" },
-		"no username":              func(c *Config) { c.Auth, c.Password = AuthPlain, thePassword },
-		"username":                 func(c *Config) { c.Auth, c.Username, c.Password = AuthPlain, "a\x00b", thePassword },
-		"no password":              func(c *Config) { c.Auth, c.Username = AuthPlain, username },
-		"password in plain text":   func(c *Config) { secure(nil)(c); c.TLS, c.Address = TLSNone, "192.0.2.1:25" },
-		"no from":                  func(c *Config) { c.From = "" },
-		"from of two":              func(c *Config) { c.From = "a@example.com, b@example.com" },
-		"from with a header":       func(c *Config) { c.From = "Desk <desk@example.com>\r\nBcc: x@example.com" },
-		"from not ASCII":           func(c *Config) { c.From = "désk@example.com" },
-		"from encodes a line end":  func(c *Config) { c.From = "=?utf-8?q?a=0D=0ABcc:_x?= <desk@example.com>" },
-		"from quoted":              func(c *Config) { c.From = `"a b"@example.com` },
-		"CA file that isn't there": func(c *Config) { c.CAFile = filepath.Join(filepath.Dir(empty), "none") },
-		"CA file without any":      func(c *Config) { c.CAFile = empty },
+		"no port":                 func(c *Config) { c.Address = "mail.example.com" },
+		"no host":                 func(c *Config) { c.Address = ":25" },
+		"tls":                     func(c *Config) { c.TLS = "ssl" },
+		"auth":                    func(c *Config) { c.Auth = "cram-md5" },
+		"no username":             func(c *Config) { c.Auth, c.Password = AuthPlain, thePassword },
+		"username":                func(c *Config) { c.Auth, c.Username, c.Password = AuthPlain, "a\x00b", thePassword },
+		"no password":             func(c *Config) { c.Auth, c.Username = AuthPlain, username },
+		"password in plain text":  func(c *Config) { secure(nil)(c); c.TLS, c.Address = TLSNone, "192.0.2.1:25" },
+		"no from":                 func(c *Config) { c.From = "" },
+		"from of two":             func(c *Config) { c.From = "a@example.com, b@example.com" },
+		"from with a header":      func(c *Config) { c.From = "Desk <desk@example.com>\r\nBcc: x@example.com" },
+		"from not ASCII":          func(c *Config) { c.From = "désk@example.com" },
+		"from encodes a line end": func(c *Config) { c.From = "=?utf-8?q?a=0D=0ABcc:_x?= <desk@example.com>" },
+		"from quoted":             func(c *Config) { c.From = `"a b"@example.com` },
 	} {
 		c := good
 		change(&c)

@@ -26,6 +26,7 @@ var (
 	errLongReply  = errors.New("the server's reply is too long")
 	errOutOfTurn  = errors.New("the server spoke before it was asked")
 	errPlainBytes = errors.New("the server sent plain text along with its answer to STARTTLS")
+	errClosed     = fmt.Errorf("the server closed the connection: %w", io.ErrUnexpectedEOF)
 )
 
 // A wire is the connection as go-smtp's client sees it. It stands between the
@@ -41,7 +42,7 @@ var (
 //     which would deliver half a text.
 //   - Deadlines come from the context, not from the client's own time-outs.
 //   - A reply belongs to the command it follows: what the server says before it
-//     was asked ends the session.
+//     was asked ends the session, before the next octet goes out (quiet.go).
 type wire struct {
 	raw  net.Conn // TCP; deadlines are set here
 	conn net.Conn // raw, or TLS over it
@@ -93,7 +94,7 @@ func (w *wire) interrupt(turn int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.turn == turn {
-		_ = w.raw.SetDeadline(time.Unix(1, 0))
+		_ = w.raw.SetDeadline(past)
 	}
 }
 
@@ -103,8 +104,8 @@ func (w *wire) ready() error {
 	if w.broken != nil {
 		return w.broken
 	}
-	if w.in.Buffered() > 0 || len(w.rest) > 0 {
-		return errOutOfTurn
+	if err := w.quiet(); err != nil {
+		return err
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -146,7 +147,7 @@ func (w *wire) readLine() ([]byte, error) {
 	case errors.Is(err, bufio.ErrBufferFull) || w.got > maxReply:
 		return nil, errLongReply
 	case errors.Is(err, io.EOF):
-		return nil, fmt.Errorf("the server closed the connection: %w", io.ErrUnexpectedEOF)
+		return nil, errClosed
 	case err != nil:
 		return nil, err
 	case len(line) == len("250\r\n") && line[3] == '\r':

@@ -16,7 +16,7 @@ type smtpConn struct {
 	saw    SMTPConn
 
 	tcp     net.Conn
-	conn    net.Conn // tcp, or TLS over it
+	conn    net.Conn // tcp, or TLS over it; set under server.mu
 	in      *bufio.Reader
 	secured bool
 	auth    bool // within an AUTH exchange
@@ -32,7 +32,9 @@ func newSMTPConn(s *SMTPServer, tcp net.Conn) *smtpConn {
 }
 
 func (c *smtpConn) use(conn net.Conn) {
+	c.server.mu.Lock()
 	c.conn = conn
+	c.server.mu.Unlock()
 	c.in = bufio.NewReader(io.TeeReader(conn, recorder{c}))
 }
 

@@ -2,6 +2,7 @@ package transporttest
 
 import (
 	"crypto/tls"
+	"io"
 	"net"
 	"strings"
 	"sync"
@@ -152,6 +153,17 @@ func (s *SMTPServer) serve(conn net.Conn) {
 	s.conns = append(s.conns, c)
 	s.mu.Unlock()
 	s.wg.Go(c.serve)
+}
+
+// Interject says words on the newest connection, whatever it was or wasn't asked.
+func (s *SMTPServer) Interject(t *testing.T, words string) {
+	t.Helper()
+	s.mu.Lock()
+	conn := s.conns[len(s.conns)-1].conn
+	s.mu.Unlock()
+	if _, err := io.WriteString(conn, words); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // Pipe is a connection to the server that holds nothing in between: what was

@@ -1,0 +1,30 @@
+package interact
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+
+	slackgo "github.com/slack-go/slack"
+)
+
+// slackCode has the form of Slack's error codes: anything else may repeat what is secret.
+var slackCode = regexp.MustCompile(`^[a-z][a-z_]{0,79}$`)
+
+// unanswered is why a method of Slack's gave nothing: its code, or our own words. The library's words can hold a URL, or what Slack repeats.
+func unanswered(method string, err error) error {
+	var said slackgo.SlackErrorResponse
+	var limited *slackgo.RateLimitedError
+	var status slackgo.StatusCodeError
+	switch {
+	case errors.As(err, &said) && slackCode.MatchString(said.Err):
+		return fmt.Errorf("%s: %s", method, said.Err)
+	case errors.As(err, &said):
+		return fmt.Errorf("%s: a code that is none of Slack's", method)
+	case errors.As(err, &limited):
+		return fmt.Errorf("%s: Slack asks for %s", method, limited.RetryAfter)
+	case errors.As(err, &status):
+		return fmt.Errorf("%s: HTTP status %d", method, status.Code)
+	}
+	return fmt.Errorf("%s was not answered", method)
+}
