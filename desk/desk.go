@@ -31,6 +31,7 @@ type Desk struct {
 	transports map[string]transports.Transport
 	sweeper    *sweep.Sweeper
 	surface    surface
+	names      names
 	now        func() time.Time
 	log        *slog.Logger
 }

@@ -16,7 +16,6 @@ import (
 	"countersign/ledger"
 	"countersign/notify"
 	"countersign/operator"
-	"countersign/transports"
 )
 
 // surface is the operators' surface in Slack, made when it is first used: no other step reads its secrets.
@@ -89,16 +88,6 @@ func onceTransport() *http.Transport {
 func (d *Desk) reminders() map[ledger.Priority]time.Duration {
 	n := d.config.Notify
 	return map[ledger.Priority]time.Duration{"P0": n.RemindP0, "P1": n.RemindP1, "P2": n.RemindP2, "P3": n.RemindP3}
-}
-
-// describe asks a provider what it calls a destination. A transport that can't say is no error: the card shows the raw address.
-func (d *Desk) describe(ctx context.Context, platform, channel string) (notify.Destination, error) {
-	describer, ok := d.transports[platform].(transports.Describer)
-	if !ok {
-		return notify.Destination{}, nil
-	}
-	about, err := describer.Describe(ctx, channel)
-	return notify.Destination{Name: about.Name, External: about.External, Known: err == nil}, err
 }
 
 // Notify makes one pass over the outbox: it verifies the internal destination, tells what is queued, and brings the cards up to date.

@@ -103,7 +103,8 @@ func TestParseRefTakesOnlyWhatWeMake(t *testing.T) {
 	if r, err := ParseRef(ours.Encode()); err != nil || r != ours {
 		t.Errorf("got %+v, %v", r, err)
 	}
-	for _, value := range []string{ours.Encode() + "}", ours.Encode() + "{}", strings.ToUpper(ours.Encode()),
+	for _, value := range []string{`{"ID":1,"epoch":2,"sha":"0123abcd"}`, `{"id":7,"id":1,"epoch":2,"sha":"0123abcd"}`, `{"id": 1,"epoch":2,"sha":"0123abcd"}`,
+		ours.Encode() + "}", ours.Encode() + "{}", strings.ToUpper(ours.Encode()),
 		strings.Replace(ours.Encode(), "431", "0", 1), strings.Replace(ours.Encode(), "431", "9223372036854775808", 1)} {
 		if r, err := ParseRef(value); err == nil {
 			t.Errorf("%s is %+v", value, r)

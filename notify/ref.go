@@ -58,5 +58,8 @@ func ParseRef(value string) (Ref, error) {
 	if r.ID < 1 || r.Epoch < 1 || !shortSHA.MatchString(r.SHA) {
 		return Ref{}, errors.New("a button's value names no draft")
 	}
+	if r.Encode() != value { // a key twice, or spelled otherwise
+		return Ref{}, errors.New("a button's value is not as it was written")
+	}
 	return r, nil
 }
