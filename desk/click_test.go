@@ -66,11 +66,7 @@ func TestAClickOnAnOldCardIsSuperseded(t *testing.T) {
 // FAULTS 20: of a double click the second finds a decision.
 func TestADoubleClickDecidesOnce(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
-	s.usual()
-	filed := s.file(filing("120 pumps."))
-	s.serve(desk.ServeOptions{})
-	m := s.card(filed.ObligationID, notify.ActionApprove)
+	s, filed, m := waiting(t)
 	first := s.click(m, notify.ActionApprove, anna)
 	s.status(filed.ObligationID, ledger.StatusApproved)
 	s.click(m, notify.ActionApprove, anna)
@@ -97,11 +93,7 @@ func (s *stage) decidedOnce(id int64) {
 // FAULTS 20: approve against reject at once.
 func TestOfApproveAndRejectOneWins(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
-	s.usual()
-	filed := s.file(filing("120 pumps."))
-	s.serve(desk.ServeOptions{})
-	m := s.card(filed.ObligationID, notify.ActionApprove)
+	s, filed, m := waiting(t)
 	s.click(m, notify.ActionReject, bert)
 	reject := s.slack.Submit(s.modal(1), map[string]string{"words": "too dear"}, bert)
 	approve := s.slack.Click(m, notify.ActionApprove, anna)

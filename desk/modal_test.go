@@ -98,11 +98,7 @@ func TestAnExpiredTriggerIsTriedAgain(t *testing.T) {
 // The button that was aimed at may have been an earlier text's.
 func TestAClickJustAfterAnEditDoesNotApprove(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
-	s.usual()
-	filed := s.file(filing("120 pumps."))
-	s.serve(desk.ServeOptions{})
-	m := s.card(filed.ObligationID, notify.ActionApprove)
+	s, filed, m := waiting(t)
 	edited, err := strconv.ParseInt(strings.TrimSuffix(m.EditedTS, ".000000"), 10, 64)
 	s.must(err)
 	s.click(m, notify.ActionApprove, anna, fakeslack.At(strconv.FormatInt(edited+1, 10)+".499999"))
@@ -164,11 +160,7 @@ func TestForgedButtonsDecideNothing(t *testing.T) {
 // A card that the ledger has, but of which it has no view, proves nothing of what it showed.
 func TestACardWithoutAViewDoesNotApprove(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
-	s.usual()
-	filed := s.file(filing("120 pumps."))
-	s.serve(desk.ServeOptions{})
-	m := s.card(filed.ObligationID, notify.ActionApprove)
+	s, filed, m := waiting(t)
 	bare := s.slack.Say(internalChannel, fakeslack.BotUser, "a crash came before the text")
 	_, err := s.term.Ledger.RecordCard(t.Context(), ledger.Card{ObligationID: filed.ObligationID, Kind: ledger.CardDraft, Team: fakeslack.TeamID,
 		CardRef: ledger.CardRef{Channel: internalChannel, TS: bare.TS}})
@@ -181,11 +173,7 @@ func TestACardWithoutAViewDoesNotApprove(t *testing.T) {
 // In another channel there may be readers from outside: nothing is said there, and nothing decided.
 func TestAClickInAnotherChannelIsQuiet(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
-	s.usual()
-	filed := s.file(filing("120 pumps."))
-	s.serve(desk.ServeOptions{})
-	m := s.card(filed.ObligationID, notify.ActionApprove)
+	s, filed, m := waiting(t)
 	s.click(m, notify.ActionApprove, anna, at("container", partnerChannel, m.TS))
 	s.click(m, notify.ActionApprove, carol, at("container", partnerChannel, m.TS))
 	s.must(s.stop())

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"countersign/interact"
+	"countersign/notify"
 	"countersign/sweep"
 )
 
@@ -69,7 +70,7 @@ func (d *Desk) Serve(ctx context.Context, opts ServeOptions) error {
 		if d.config.Transports.Slack.AppToken.IsZero() {
 			return &ConfigError{Section: "transports.slack", Err: errors.New("app_token is missing, which Socket Mode needs; set it, or serve HTTP with --listen")}
 		}
-		s.socket = &interact.Socket{API: surface.client, Accept: s.accept(ctx), Now: d.now, Wait: wait, Log: opts.Log}
+		s.socket = &interact.Socket{API: surface.client, Accept: s.accept(ctx), Now: d.now, Wait: notify.Wait, Log: opts.Log}
 	} else if d.config.Transports.Slack.SigningSecret.IsZero() {
 		return &ConfigError{Section: "transports.slack", Err: errors.New("signing_secret is missing, which HTTP mode needs")}
 	}
@@ -247,15 +248,4 @@ func (s *server) ready(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
 	json.NewEncoder(w).Encode(r)
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }

@@ -382,3 +382,13 @@ func wantAs[T error](t testing.TB, err error) {
 		t.Errorf("error is %v, not a %T", err, target)
 	}
 }
+
+// waiting is a stage that is served by Socket Mode, with one draft that waits on its card.
+func waiting(t testing.TB) (*stage, ledger.Filed, fakeslack.Message) {
+	t.Helper()
+	s := newStage(t)
+	s.usual()
+	filed := s.file(filing("120 pumps."))
+	s.serve(desk.ServeOptions{})
+	return s, filed, s.card(filed.ObligationID, notify.ActionApprove)
+}

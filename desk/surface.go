@@ -47,10 +47,14 @@ func (d *Desk) newSurface() (*slackgo.Client, *notify.Notifier, error) {
 	if err != nil {
 		return nil, nil, &ConfigError{Section: "transports.slack", Err: err}
 	}
-	internal := notify.Internal{Team: d.config.Internal.Team, Channel: d.config.Internal.Channel}
-	return client, notify.New(d.Ledger, client, internal, notify.Options{
+	return client, notify.New(d.Ledger, client, d.internal(), notify.Options{
 		Now: d.now, Describe: d.describe, Remind: d.reminders(), Log: d.log,
 	}), nil
+}
+
+// internal is the configured destination; there is one wherever a surface was opened.
+func (d *Desk) internal() notify.Internal {
+	return notify.Internal{Team: d.config.Internal.Team, Channel: d.config.Internal.Channel}
 }
 
 // slackClient speaks for the operators' surface. It repeats nothing by itself, follows no redirect, and waits no longer than configured.
@@ -102,7 +106,7 @@ func (d *Desk) Notify(ctx context.Context) (notify.Report, error) {
 // handler joins clicks and ledger. changed is called after each that changed something.
 func (d *Desk) handler(s *surface, changed func(), log *slog.Logger) *interact.Handler {
 	return &interact.Handler{
-		Steps: d.Ledger, API: s.client, Internal: notify.Internal{Team: d.config.Internal.Team, Channel: d.config.Internal.Channel},
+		Steps: d.Ledger, API: s.client, Internal: d.internal(),
 		Operators: d.operatorsNow, NotArrived: d.NotArrived, Changed: changed, Now: d.now, Log: log,
 	}
 }

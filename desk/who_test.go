@@ -13,11 +13,7 @@ import (
 // FAULTS 21: who is no operator changes nothing, and is told so alone.
 func TestOnlyOperatorsDecide(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
-	s.usual()
-	filed := s.file(filing("120 pumps."))
-	s.serve(desk.ServeOptions{})
-	m := s.card(filed.ObligationID, notify.ActionApprove)
+	s, filed, m := waiting(t)
 	for _, c := range []struct {
 		name string
 		user fakeslack.User
@@ -53,11 +49,7 @@ func TestBotsGuestsAndClosedAccountsAreNobody(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newStage(t)
-			s.usual()
-			filed := s.file(filing("120 pumps."))
-			s.serve(desk.ServeOptions{})
-			m := s.card(filed.ObligationID, notify.ActionApprove)
+			s, filed, m := waiting(t)
 			changed := anna
 			change(&changed)
 			s.slack.AddUser(changed)
@@ -71,11 +63,7 @@ func TestBotsGuestsAndClosedAccountsAreNobody(t *testing.T) {
 // FAULTS 21: a look-up that fails denies.
 func TestWhomSlackDoesNotKnowIsDenied(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
-	s.usual()
-	filed := s.file(filing("120 pumps."))
-	s.serve(desk.ServeOptions{})
-	m := s.card(filed.ObligationID, notify.ActionApprove)
+	s, filed, m := waiting(t)
 	outcomes := []fakeslack.Outcome{fakeslack.Fail("user_not_found"), fakeslack.Status(500, "no"), fakeslack.Reset(), fakeslack.CutJSON(), fakeslack.RateLimited(1)}
 	s.slack.Script("users.info", outcomes...)
 	for i := range outcomes {
@@ -104,11 +92,7 @@ func TestTheFilerDoesNotApproveItsOwnDraft(t *testing.T) {
 // FAULTS 21: a configuration without operators admits nobody; one whose operators can't be read neither.
 func TestRemovedOperatorsAreNobodyAtOnce(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
-	s.usual()
-	filed := s.file(filing("120 pumps."))
-	s.serve(desk.ServeOptions{})
-	m := s.card(filed.ObligationID, notify.ActionApprove)
+	s, filed, m := waiting(t)
 	s.click(m, notify.ActionChanges, anna) // Slack's word on anna is remembered from here on
 	s.modal(1)
 	s.write("")

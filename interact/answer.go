@@ -3,13 +3,11 @@ package interact
 import (
 	"errors"
 	"fmt"
-	"regexp"
 
 	slackgo "github.com/slack-go/slack"
-)
 
-// slackCode has the form of Slack's error codes: anything else may repeat what is secret.
-var slackCode = regexp.MustCompile(`^[a-z][a-z_]{0,79}$`)
+	"countersign/notify"
+)
 
 // unanswered is why a method of Slack's gave nothing: its code, or our own words. The library's words can hold a URL, or what Slack repeats.
 func unanswered(method string, err error) error {
@@ -17,7 +15,7 @@ func unanswered(method string, err error) error {
 	var limited *slackgo.RateLimitedError
 	var status slackgo.StatusCodeError
 	switch {
-	case errors.As(err, &said) && slackCode.MatchString(said.Err):
+	case errors.As(err, &said) && notify.IsSlackCode(said.Err):
 		return fmt.Errorf("%s: %s", method, said.Err)
 	case errors.As(err, &said):
 		return fmt.Errorf("%s: a code that is none of Slack's", method)

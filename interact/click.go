@@ -1,8 +1,6 @@
 package interact
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -111,8 +109,7 @@ func nonce(c click, actionTS string) string {
 	if err != nil {
 		panic(err) // an array of strings always has a JSON form
 	}
-	sum := sha256.Sum256(joined)
-	return "slack:" + hex.EncodeToString(sum[:])
+	return "slack:" + ledger.HashText(string(joined))
 }
 
 // changedBefore tells whether the message was edited in the moment before the click, by Slack's own clock.

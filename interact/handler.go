@@ -124,7 +124,7 @@ func (h *Handler) where(ctx context.Context, c click) (ledger.Subject, error) {
 	if err != nil {
 		return s, err
 	}
-	if c.ref.Epoch != s.Epoch && !undoneAlready(c, s) || c.ref.SHA != shortHash(s.DraftSHA256) {
+	if c.ref.Epoch != s.Epoch && !undoneAlready(c, s) || c.ref.SHA != notify.RefOf(s).SHA {
 		return s, &ledger.StaleEpochError{ObligationID: s.ObligationID, Want: s.Epoch, Got: c.ref.Epoch}
 	}
 	return s, nil
@@ -142,9 +142,6 @@ func kindOf(action string) string {
 	}
 	return ledger.CardDraft
 }
-
-// shortHash is the part of a hash that buttons and cards show.
-func shortHash(sha256 string) string { return fmt.Sprintf("%.8s", sha256) }
 
 func (h *Handler) decide(ctx context.Context, op operator.Operator, c click, s ledger.Subject) error {
 	d := ledger.Decision{ObligationID: s.ObligationID, Epoch: c.ref.Epoch, Operator: op, Nonce: c.nonce, Card: &c.card}

@@ -65,57 +65,48 @@ func (h *Handler) ask(ctx context.Context, c click, s ledger.Subject) error {
 func modal(action string, s ledger.Subject) slackgo.ModalViewRequest {
 	var title, submit string
 	var blocks []slackgo.Block
-	about := fmt.Sprintf("#%d for %s, sha256 %s", s.ObligationID, notify.Plain(s.Counterparty), shortHash(s.DraftSHA256))
+	about := fmt.Sprintf("#%d for %s, sha256 %s", s.ObligationID, notify.Plain(s.Counterparty), notify.RefOf(s).SHA)
 	switch action {
 	case notify.ActionApprove:
 		title, submit = "Approve this text?", "Approve"
 		blocks = confirmation(about, s)
 	case notify.ActionReject:
 		title, submit = "Reject", "Reject"
-		blocks = []slackgo.Block{section(about), input(blockWords, "Why? The agent is told, and the same text is not filed again today.")}
+		blocks = []slackgo.Block{notify.Section(about), input(blockWords, "Why? The agent is told, and the same text is not filed again today.")}
 	case notify.ActionChanges:
 		title, submit = "Request changes", "Send to agent"
-		blocks = []slackgo.Block{section(about), input(blockWords, "What should the agent change?")}
+		blocks = []slackgo.Block{notify.Section(about), input(blockWords, "What should the agent change?")}
 	case notify.ActionArrived:
 		title, submit = "It arrived", "Record as sent"
-		blocks = []slackgo.Block{section(about), line(blockCoordinate, "Where is it? (message id, link, time in the mailbox)"),
+		blocks = []slackgo.Block{notify.Section(about), line(blockCoordinate, "Where is it? (message id, link, time in the mailbox)"),
 			input(blockWords, "How do you know?")}
 	case notify.ActionNotArrived:
 		title, submit = "Did not arrive", "Settle and file again"
-		blocks = []slackgo.Block{section(about), input(blockWords, "How do you know? The same text is filed again for a fresh approval.")}
+		blocks = []slackgo.Block{notify.Section(about), input(blockWords, "How do you know? The same text is filed again for a fresh approval.")}
 	}
-	return slackgo.ModalViewRequest{Type: slackgo.VTModal, CallbackID: callbackID, Title: plain(title), Submit: plain(submit), Close: plain("Cancel"),
+	return slackgo.ModalViewRequest{Type: slackgo.VTModal, CallbackID: callbackID, Title: notify.Text(title), Submit: notify.Text(submit), Close: notify.Text("Cancel"),
 		Blocks: slackgo.Blocks{BlockSet: blocks}}
 }
 
 // confirmation names what makes a second yes necessary: each marker whole, on as many blocks as it takes.
 func confirmation(about string, s ledger.Subject) []slackgo.Block {
-	blocks := []slackgo.Block{section(about)}
+	blocks := []slackgo.Block{notify.Section(about)}
 	if s.Priority == "P0" {
-		blocks = append(blocks, section("It has priority P0."))
+		blocks = append(blocks, notify.Section("It has priority P0."))
 	}
 	for _, marker := range s.Markers {
 		for _, piece := range notify.Pieces(marker, maxSection) {
-			blocks = append(blocks, section(piece))
+			blocks = append(blocks, notify.Section(piece))
 		}
 	}
 	return blocks
 }
 
-func plain(text string) *slackgo.TextBlockObject {
-	off := false
-	return &slackgo.TextBlockObject{Type: slackgo.PlainTextType, Text: text, Emoji: &off}
-}
-
-func section(text string) slackgo.Block {
-	return slackgo.NewSectionBlock(plain(text), nil, nil)
-}
-
 func input(block, label string) slackgo.Block {
 	element := slackgo.NewPlainTextInputBlockElement(nil, inputID).WithMultiline(true).WithMinLength(1).WithMaxLength(maxWords)
-	return slackgo.NewInputBlock(block, plain(label), nil, element)
+	return slackgo.NewInputBlock(block, notify.Text(label), nil, element)
 }
 
 func line(block, label string) slackgo.Block {
-	return slackgo.NewInputBlock(block, plain(strings.TrimSpace(label)), nil, slackgo.NewPlainTextInputBlockElement(nil, inputID).WithMinLength(1))
+	return slackgo.NewInputBlock(block, notify.Text(strings.TrimSpace(label)), nil, slackgo.NewPlainTextInputBlockElement(nil, inputID).WithMinLength(1))
 }

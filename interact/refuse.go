@@ -9,6 +9,7 @@ import (
 	slackgo "github.com/slack-go/slack"
 
 	"countersign/ledger"
+	"countersign/notify"
 	"countersign/operator"
 )
 
@@ -133,7 +134,7 @@ func (h *Handler) tell(ctx context.Context, c click, words string) {
 		return
 	}
 	_, err := h.API.PostEphemeralContext(ctx, c.card.Channel, c.user,
-		slackgo.MsgOptionText(words, false), slackgo.MsgOptionBlocks(section(words)))
+		slackgo.MsgOptionText(words, false), slackgo.MsgOptionBlocks(notify.Section(words)))
 	if err != nil {
 		h.Log.Warn("the person who clicked could not be told", "error", unanswered("chat.postEphemeral", err))
 	}

@@ -12,6 +12,8 @@ import (
 
 	"github.com/gorilla/websocket"
 	slackgo "github.com/slack-go/slack"
+
+	"countersign/notify"
 )
 
 // Socket receives interactions by Socket Mode. It reconnects with a fresh URL each time, since one works once, and stops only for what
@@ -232,7 +234,7 @@ func (m message) end() error {
 	if hint, ok := fatal[m.Reason]; ok {
 		return &FatalError{m.Reason, hint}
 	}
-	if !slackCode.MatchString(m.Reason) {
+	if !notify.IsSlackCode(m.Reason) {
 		return errors.New("a new connection was asked for")
 	}
 	return fmt.Errorf("a new connection was asked for (%s)", m.Reason)

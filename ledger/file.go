@@ -177,7 +177,7 @@ func upsert(ctx context.Context, tx *txn, draft Draft, p pair, markers []string,
 	if f.Summary == "" {
 		f.Summary = "draft for " + f.Counterparty
 	}
-	summary := fmt.Sprintf("%s (sha %.8s)", f.Summary, draft.sha256)
+	summary := summaryWithHash(f.Summary, draft.sha256)
 	var replaced string
 	var err error
 	if p.drafted == 0 {

@@ -115,3 +115,19 @@ func contextWithMarks(markers []string, context string) string {
 	}
 	return strings.TrimSuffix(strings.Join(markers, " ")+"\n"+context, "\n")
 }
+
+// withoutStamps is what contextWithMarks was given.
+func withoutStamps(context string, markers []string) string {
+	if said, stamped := strings.CutPrefix(context, strings.Join(markers, " ")); stamped {
+		return strings.TrimPrefix(said, "\n")
+	}
+	return context
+}
+
+// summaryWithHash is the summary column: the agent's words, and which text they are about.
+func summaryWithHash(summary, sha256 string) string { return summary + hashMark(sha256) }
+
+// withoutHash is what summaryWithHash was given.
+func withoutHash(summary, sha256 string) string { return strings.TrimSuffix(summary, hashMark(sha256)) }
+
+func hashMark(sha256 string) string { return fmt.Sprintf(" (sha %.8s)", sha256) }

@@ -32,6 +32,12 @@ type Listed struct {
 	Agent          string   `json:"agent"`
 }
 
+// AgentSummary is the summary as its agent wrote it, without the hash that the ledger adds.
+func (o Listed) AgentSummary() string { return withoutHash(o.Summary, o.DraftSHA256) }
+
+// AgentContext is the context as its agent wrote it, without the stamps that the ledger puts on its first line: those are the system's.
+func (o Listed) AgentContext() string { return withoutStamps(o.Context, o.Markers) }
+
 // ListFilter narrows the panel. The zero filter is everything that waits.
 type ListFilter struct {
 	Priority     Priority

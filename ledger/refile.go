@@ -4,8 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
-	"strings"
 )
 
 // FilingOf returns what was handed in for an obligation's newest filing, so that the same text can be filed again: the stamps and the hash
@@ -26,19 +24,10 @@ func (l *Ledger) FilingOf(ctx context.Context, obligation int64) (Filing, error)
 		if err != nil {
 			return err
 		}
-		f.Summary = strings.TrimSuffix(f.Summary, fmt.Sprintf(" (sha %.8s)", sha256))
+		f.Summary = withoutHash(f.Summary, sha256)
 		stamps, _ := readMarkers(markers)
-		f.Context = unstamped(f.Context, stamps)
+		f.Context = withoutStamps(f.Context, stamps)
 		return nil
 	})
 	return f, err
-}
-
-// unstamped is the context without the system's stamps above it.
-func unstamped(context string, stamps []string) string {
-	stamped := contextWithMarks(stamps, "")
-	if stamped == "" {
-		return context
-	}
-	return strings.TrimPrefix(strings.TrimPrefix(context, stamped), "\n")
 }

@@ -1,14 +1,14 @@
 package notify
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
 
 	slackgo "github.com/slack-go/slack"
+
+	"countersign/ledger"
 )
 
 // maxHeader is a header's limit, in characters.
@@ -21,21 +21,22 @@ type Message struct {
 	Blocks   []slackgo.Block
 }
 
-// object is a text that Slack reads nothing into. It is escaped already.
-func object(shown string) *slackgo.TextBlockObject {
+// Text is a text that Slack reads nothing into. It is escaped already.
+func Text(shown string) *slackgo.TextBlockObject {
 	off := false
 	return &slackgo.TextBlockObject{Type: slackgo.PlainTextType, Text: shown, Emoji: &off}
 }
 
-func shownSection(shown string) slackgo.Block {
-	return slackgo.NewSectionBlock(object(shown), nil, nil)
+// Section is a block of a text that is escaped already.
+func Section(shown string) slackgo.Block {
+	return slackgo.NewSectionBlock(Text(shown), nil, nil)
 }
 
 // sections shows a raw text whole, on as many blocks as it takes.
 func sections(text string) []slackgo.Block {
 	var out []slackgo.Block
 	for _, shown := range Pieces(text, maxPiece) {
-		out = append(out, shownSection(shown))
+		out = append(out, Section(shown))
 	}
 	return out
 }
@@ -43,20 +44,20 @@ func sections(text string) []slackgo.Block {
 // header is the one place where a name is shortened; what was, stands whole below.
 func header(before, name, after string) slackgo.Block {
 	room := maxHeader - characters(before) - characters(after)
-	return slackgo.NewHeaderBlock(object(before + shortened(name, room) + after))
+	return slackgo.NewHeaderBlock(Text(before + shortened(name, room) + after))
 }
 
 // small is a line of ours below the rest.
 func small(lines ...string) slackgo.Block {
 	var elements []slackgo.MixedElement
 	for _, line := range lines {
-		elements = append(elements, object(Plain(line)))
+		elements = append(elements, Text(Plain(line)))
 	}
 	return slackgo.NewContextBlock("", elements...)
 }
 
 func button(action, label string, ref Ref, style slackgo.Style) slackgo.BlockElement {
-	b := slackgo.NewButtonBlockElement(action, ref.Encode(), object(label))
+	b := slackgo.NewButtonBlockElement(action, ref.Encode(), Text(label))
 	b.Style = style
 	return b
 }
@@ -71,12 +72,14 @@ type field struct {
 // bar stands before each line of what somebody else wrote, so that it can't look like a line of ours.
 const bar = "│ "
 
+func barred(text string) string { return bar + strings.ReplaceAll(text, "\n", "\n"+bar) }
+
 func (f field) String() string {
 	switch {
 	case f.away:
 		return fmt.Sprintf("%s %d characters, in this card's thread", f.label, characters(f.text))
 	case strings.Contains(f.text, "\n"):
-		return f.label + "\n" + bar + strings.ReplaceAll(f.text, "\n", "\n"+bar)
+		return f.label + "\n" + barred(f.text)
 	}
 	return strings.TrimSpace(f.label + " " + f.text)
 }
@@ -99,8 +102,7 @@ func (m Message) hash() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("the message's blocks: %w", err)
 	}
-	sum := sha256.Sum256(raw)
-	return hex.EncodeToString(sum[:]), nil
+	return ledger.HashText(string(raw)), nil
 }
 
 // texts are the texts of a message's blocks, in order, escaped as they are sent.

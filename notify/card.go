@@ -102,7 +102,7 @@ func (c *card) fits() bool {
 	return len(blocks) <= maxBlocks && sizeOf(blocks) <= maxMessage
 }
 
-func (c *card) sha() string { return fmt.Sprintf("%.8s", c.s.DraftSHA256) }
+func (c *card) sha() string { return RefOf(c.s).SHA }
 
 // fallback is, of a draft that waits, the notice of its filing (DESIGN section 5).
 func (c *card) fallback() string {
@@ -150,7 +150,7 @@ func (c *card) letter() []slackgo.Block {
 		blocks = append(blocks, sections(fmt.Sprintf("It is too long for this card, and in its thread, in %s.", count(len(c.pages()), "part")))...)
 	} else {
 		for _, p := range c.text {
-			blocks = append(blocks, shownSection(p.shown))
+			blocks = append(blocks, Section(p.shown))
 		}
 	}
 	return append(blocks, slackgo.NewDividerBlock())
@@ -177,7 +177,7 @@ func (c *card) foot() slackgo.Block {
 
 // actions are the buttons of the state. whole tells whether all of the draft is shown: nobody approves what they can't read.
 func (c *card) actions(whole bool) []slackgo.BlockElement {
-	ref := Ref{ID: c.s.ObligationID, Epoch: c.s.Epoch, SHA: c.sha()}
+	ref := RefOf(c.s)
 	var out []slackgo.BlockElement
 	switch {
 	case c.s.Status == ledger.StatusDrafted:
@@ -228,9 +228,9 @@ func (c *card) annex() []Message {
 }
 
 func pageOf(label string, page []piece) *Message {
-	blocks := []slackgo.Block{slackgo.NewContextBlock("", object(shortened(label, maxHeader)))} // the card has all of it
+	blocks := []slackgo.Block{slackgo.NewContextBlock("", Text(shortened(label, maxHeader)))} // the card has all of it
 	for _, p := range page {
-		blocks = append(blocks, shownSection(p.shown))
+		blocks = append(blocks, Section(p.shown))
 	}
 	return &Message{Fallback: label, Blocks: blocks}
 }

@@ -2,12 +2,15 @@ package notify
 
 import "regexp"
 
-// slackCode has the form of Slack's error codes: anything else may repeat what is secret.
 var slackCode = regexp.MustCompile(`^[a-z][a-z_]{0,79}$`)
+
+// IsSlackCode tells whether what Slack said has the form of its error codes: anything else may repeat what is secret, and is neither told
+// nor logged.
+func IsSlackCode(said string) bool { return slackCode.MatchString(said) }
 
 // code is an error code as it may be told and logged.
 func code(said string) string {
-	if !slackCode.MatchString(said) {
+	if !IsSlackCode(said) {
 		return "with a code that is none of Slack's"
 	}
 	return said

@@ -2,8 +2,6 @@ package notify
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -124,8 +122,7 @@ func digestHash(late []overdue) string {
 	for _, o := range late {
 		lines = append(lines, o.line)
 	}
-	sum := sha256.Sum256([]byte(strings.Join(lines, "\n")))
-	return hex.EncodeToString(sum[:])
+	return ledger.HashText(strings.Join(lines, "\n"))
 }
 
 // digest is the reminder: a line for each draft, with a link to its card where there is one.
@@ -141,9 +138,9 @@ func (n *Notifier) digest(ctx context.Context, late []overdue) (Message, error) 
 		if err != nil {
 			return m, err
 		}
-		row := slackgo.NewSectionBlock(object(Plain(o.line)), nil, nil)
+		row := slackgo.NewSectionBlock(Text(Plain(o.line)), nil, nil)
 		if link != "" {
-			row.Accessory = slackgo.NewAccessory(slackgo.NewButtonBlockElement("open", "", object("Open")).WithURL(link))
+			row.Accessory = slackgo.NewAccessory(slackgo.NewButtonBlockElement("open", "", Text("Open")).WithURL(link))
 		}
 		m.Blocks = append(m.Blocks, row)
 	}

@@ -70,9 +70,7 @@ func agent(s ledger.Subject) []field {
 
 // said is the agent's summary and context, without the system's stamps: those stand by themselves.
 func said(s ledger.Subject) string {
-	context := strings.TrimPrefix(strings.TrimPrefix(s.Context, strings.Join(s.Markers, " ")), "\n")
-	summary := strings.TrimSuffix(s.Summary, fmt.Sprintf(" (sha %.8s)", s.DraftSHA256))
-	return strings.TrimSpace(summary + "\n" + context)
+	return strings.TrimSpace(s.AgentSummary() + "\n" + s.AgentContext())
 }
 
 // decisionsShown bounds the history; the thread has told all of it.

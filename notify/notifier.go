@@ -60,7 +60,7 @@ func New(l *ledger.Ledger, api API, internal Internal, opts Options) *Notifier {
 		opts.Now = time.Now
 	}
 	if opts.Wait == nil {
-		opts.Wait = wait
+		opts.Wait = Wait
 	}
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
@@ -71,7 +71,8 @@ func New(l *ledger.Ledger, api API, internal Internal, opts Options) *Notifier {
 	return &Notifier{ledger: l, api: api, internal: internal, opts: opts}
 }
 
-func wait(ctx context.Context, d time.Duration) error {
+// Wait waits by the real clock, as Options.Wait does where nothing is injected.
+func Wait(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

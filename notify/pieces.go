@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/clipperhouse/uax29/v2/graphemes"
+	"github.com/slack-go/slack/slackutilsx"
 
 	"countersign/plaintext"
 )
@@ -21,17 +22,13 @@ const (
 	maxBlocks = 45
 )
 
-// escapes are what Slack asks to be written for the three characters that mean something to it.
-// Source: https://docs.slack.dev/messaging/formatting-message-text#escaping
-var escapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
-
-// unescape undoes escapes, once.
+// unescape undoes the library's EscapeMessage, once.
 func unescape(shown string) string { return entities.Replace(shown) }
 
 var entities = strings.NewReplacer("&amp;", "&", "&lt;", "<", "&gt;", ">")
 
 // Plain is a foreign string of one line as it is sent to be shown: hidden characters as marks, nothing in it markup.
-func Plain(s string) string { return escapes.Replace(plaintext.VisibleLine(s)) }
+func Plain(s string) string { return slackutilsx.EscapeMessage(plaintext.VisibleLine(s)) }
 
 // Pieces cuts a foreign text into what fits into blocks of limit characters, as it is sent to be shown. Together the pieces show what
 // Visible shows of the whole.
@@ -67,7 +64,7 @@ func atoms(text string, limit int) []piece {
 	var out []piece
 	for _, p := range plaintext.Parts(text) {
 		if p.Raw != p.Shown {
-			out = append(out, piece{p.Raw, escapes.Replace(p.Shown)})
+			out = append(out, piece{p.Raw, slackutilsx.EscapeMessage(p.Shown)})
 			continue
 		}
 		for c := graphemes.FromString(p.Raw); c.Next(); {
@@ -80,10 +77,10 @@ func atoms(text string, limit int) []piece {
 // appendCluster takes apart a letter with thousands of accents: shown in pieces it is shown, and refused by Slack it would not be.
 func appendCluster(out []piece, cluster string, limit int) []piece {
 	if characters(cluster) <= limit {
-		return append(out, piece{cluster, escapes.Replace(cluster)})
+		return append(out, piece{cluster, slackutilsx.EscapeMessage(cluster)})
 	}
 	for _, r := range cluster {
-		out = append(out, piece{string(r), escapes.Replace(string(r))})
+		out = append(out, piece{string(r), slackutilsx.EscapeMessage(string(r))})
 	}
 	return out
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	slackgo "github.com/slack-go/slack"
+	"github.com/slack-go/slack/slackutilsx"
 	"pgregory.net/rapid"
 
 	"countersign/plaintext"
@@ -18,7 +19,7 @@ func TestPiecesAreTheText(t *testing.T) {
 		text := "ink" + strings.Join(rapid.SliceOfN(part, 0, 120).Draw(t, "parts"), "")
 		limit := rapid.IntRange(60, 200).Draw(t, "limit")
 		found := pieces(text, limit)
-		if joined(found).raw != text || joined(found).shown != escapes.Replace(plaintext.Visible(text)) {
+		if joined(found).raw != text || joined(found).shown != slackutilsx.EscapeMessage(plaintext.Visible(text)) {
 			t.Fatalf("%q became %q", text, found)
 		}
 		for _, p := range found {

@@ -7,6 +7,8 @@ import (
 	"io"
 	"regexp"
 	"strings"
+
+	"countersign/ledger"
 )
 
 // The buttons' action ids.
@@ -24,6 +26,11 @@ type Ref struct {
 	ID    int64  `json:"id"`
 	Epoch int64  `json:"epoch"`
 	SHA   string `json:"sha"` // the first 8 digits of the text's hash
+}
+
+// RefOf names what a card shows now.
+func RefOf(s ledger.Subject) Ref {
+	return Ref{ID: s.ObligationID, Epoch: s.Epoch, SHA: fmt.Sprintf("%.8s", s.DraftSHA256)}
 }
 
 // Encode is the button's value, far below Slack's 2,000 characters.

@@ -19,10 +19,10 @@ func TestWhatCountsAsAnotherContent(t *testing.T) {
 	}{
 		{"as sent", echo("AT&amp;T 👍", sent.Blocks...), false},
 		{"nothing told", echo(""), false},
-		{"emoji by name", echo("AT&amp;T :+1:", shownSection("pay 900 &amp; go :+1:"), small("part 1")), false},
+		{"emoji by name", echo("AT&amp;T :+1:", Section("pay 900 &amp; go :+1:"), small("part 1")), false},
 		{"another fallback", echo("AT", sent.Blocks...), true},
-		{"another word", echo("AT&amp;T 👍", shownSection("pay 950 &amp; go 👍"), small("part 1")), true},
-		{"an escape undone twice", echo("AT&amp;T 👍", shownSection("pay 900 &amp;amp; go 👍"), small("part 1")), true},
+		{"another word", echo("AT&amp;T 👍", Section("pay 950 &amp; go 👍"), small("part 1")), true},
+		{"an escape undone twice", echo("AT&amp;T 👍", Section("pay 900 &amp;amp; go 👍"), small("part 1")), true},
 		{"a lost block", echo("AT&amp;T 👍", sent.Blocks[0]), true},
 		{"another order", echo("AT&amp;T 👍", sent.Blocks[1], sent.Blocks[0]), true},
 	} {

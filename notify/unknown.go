@@ -35,7 +35,7 @@ func UnknownCard(s ledger.Subject) Message {
 	blocks = append(blocks, grouped(ending(s))...)
 	blocks = append(blocks, small(fmt.Sprintf("#%d · epoch %d · sha256 %.8s", s.ObligationID, s.Epoch, s.DraftSHA256), fmt.Sprintf("countersign show %d", s.ObligationID)))
 	if open {
-		ref := Ref{ID: s.ObligationID, Epoch: s.Epoch, SHA: fmt.Sprintf("%.8s", s.DraftSHA256)}
+		ref := RefOf(s)
 		blocks = append(blocks, slackgo.NewActionBlock("find_out",
 			button(ActionArrived, "It arrived", ref, ""), button(ActionNotArrived, "Did not arrive", ref, slackgo.StyleDanger)))
 	}
@@ -80,7 +80,7 @@ func noticed(s ledger.Subject, n ledger.QueuedNotice) []Message {
 	first, rest, _ := strings.Cut(n.Body, "\n")
 	text := first
 	if rest != "" {
-		text += "\n" + bar + strings.ReplaceAll(rest, "\n", "\n"+bar)
+		text += "\n" + barred(rest)
 	}
 	if line := footer(s); line != "" && (n.Kind == "delivered" || n.Kind == "reconciled") {
 		text += "\n" + line
@@ -89,7 +89,7 @@ func noticed(s ledger.Subject, n ledger.QueuedNotice) []Message {
 	for _, page := range paged(pieces(text, maxPiece)) {
 		m := Message{Fallback: first}
 		for _, p := range page {
-			m.Blocks = append(m.Blocks, shownSection(p.shown))
+			m.Blocks = append(m.Blocks, Section(p.shown))
 		}
 		out = append(out, m)
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"strings"
 	"time"
 
 	"countersign/ledger"
@@ -111,17 +110,9 @@ func briefAgent(p *page, s ledger.Subject) {
 	}
 	p.line("The agent says:")
 	p.quote(orNone(s.Summary))
-	if said := withoutMarkers(s.Context, s.Markers); said != "" {
+	if said := s.AgentContext(); said != "" {
 		p.quote(said)
 	}
-}
-
-// withoutMarkers is a draft's context without the stamps that the ledger puts on its first line: those are the system's.
-func withoutMarkers(context string, markers []string) string {
-	if said, stamped := strings.CutPrefix(context, strings.Join(markers, " ")); stamped {
-		return strings.TrimPrefix(said, "\n")
-	}
-	return context
 }
 
 func briefTimes(p *page, s ledger.Subject, now time.Time) {

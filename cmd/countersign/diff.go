@@ -36,10 +36,10 @@ type compared struct {
 
 // change is one field that differs.
 type change struct {
-	Field string  `json:"field"` // platform, channel, thread, subject, text
-	From  *string `json:"from"`
-	To    *string `json:"to"`
-	Edits []edit  `json:"edits,omitempty"` // of the text
+	Field string          `json:"field"` // platform, channel, thread, subject, text
+	From  *string         `json:"from"`
+	To    *string         `json:"to"`
+	Edits []textdiff.Edit `json:"edits,omitempty"` // of the text
 }
 
 func (a *app) diff(c *cli.Context) error {
@@ -131,7 +131,7 @@ const diffContext = 3
 func (p *page) diff(lines []diffLine) {
 	for i := 0; i < len(lines); {
 		end := i
-		for end < len(lines) && lines[end].op == opKeep {
+		for end < len(lines) && lines[end].op == textdiff.Keep {
 			end++
 		}
 		if end > i {
@@ -169,7 +169,7 @@ func (p *page) unchanged(run []diffLine, first, last bool) {
 }
 
 func (p *page) diffLine(l diffLine) {
-	marks := map[string]string{opKeep: bar, opRemove: "- ", opAdd: "+ "}
+	marks := map[string]string{textdiff.Keep: bar, textdiff.Remove: "- ", textdiff.Add: "+ "}
 	p.broken(marks[l.op], expandTabs(l.visible()))
 }
 
@@ -186,9 +186,9 @@ func (l diffLine) visible() string {
 	for _, part := range l.parts {
 		shown := plaintext.Visible(part.Text)
 		switch part.Op {
-		case opRemove:
+		case textdiff.Remove:
 			shown = "⟦-" + shown + "-⟧"
-		case opAdd:
+		case textdiff.Add:
 			shown = "⟦+" + shown + "+⟧"
 		}
 		out += shown

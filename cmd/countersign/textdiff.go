@@ -2,18 +2,10 @@ package main
 
 import "countersign/textdiff"
 
-type edit = textdiff.Edit
-
-const (
-	opKeep   = textdiff.Keep
-	opRemove = textdiff.Remove
-	opAdd    = textdiff.Add
-)
-
 // diffLine is a line of one version, or of both.
 type diffLine struct {
 	op    string
-	parts []edit // of op, or kept; never a line end
+	parts []textdiff.Edit // of op, or kept; never a line end
 }
 
 func (l diffLine) text() string {
@@ -25,14 +17,14 @@ func (l diffLine) text() string {
 }
 
 // linesOf lays edits out as lines: those of both versions once; else the old ones, and then the new ones.
-func linesOf(edits []edit) []diffLine {
+func linesOf(edits []textdiff.Edit) []diffLine {
 	var out []diffLine
 	b := newDiffBlock()
 	for _, e := range edits {
 		for text := e.Text; text != ""; {
 			before, after, ended := cutLine(text)
-			b.add(edit{Op: e.Op, Text: before})
-			if ended && e.Op == opKeep {
+			b.add(textdiff.Edit{Op: e.Op, Text: before})
+			if ended && e.Op == textdiff.Keep {
 				out = append(out, b.lines()...)
 				b = newDiffBlock()
 			} else if ended {
@@ -59,28 +51,28 @@ type diffBlock struct {
 }
 
 func newDiffBlock() *diffBlock {
-	return &diffBlock{old: []diffLine{{op: opRemove}}, new: []diffLine{{op: opAdd}}}
+	return &diffBlock{old: []diffLine{{op: textdiff.Remove}}, new: []diffLine{{op: textdiff.Add}}}
 }
 
-func (b *diffBlock) add(e edit) {
+func (b *diffBlock) add(e textdiff.Edit) {
 	if e.Text == "" {
 		return
 	}
-	if e.Op != opAdd {
+	if e.Op != textdiff.Add {
 		last := &b.old[len(b.old)-1]
 		last.parts = append(last.parts, e)
 	}
-	if e.Op != opRemove {
+	if e.Op != textdiff.Remove {
 		last := &b.new[len(b.new)-1]
 		last.parts = append(last.parts, e)
 	}
 }
 
 func (b *diffBlock) endLine(op string) {
-	if op == opRemove {
-		b.old = append(b.old, diffLine{op: opRemove})
+	if op == textdiff.Remove {
+		b.old = append(b.old, diffLine{op: textdiff.Remove})
 	} else {
-		b.new = append(b.new, diffLine{op: opAdd})
+		b.new = append(b.new, diffLine{op: textdiff.Add})
 	}
 }
 
@@ -101,5 +93,5 @@ func (b *diffBlock) lines() []diffLine {
 }
 
 func (l diffLine) kept() diffLine {
-	return diffLine{op: opKeep, parts: []edit{{Op: opKeep, Text: l.text()}}}
+	return diffLine{op: textdiff.Keep, parts: []textdiff.Edit{{Op: textdiff.Keep, Text: l.text()}}}
 }

@@ -18,7 +18,7 @@ func TestDiffLinesLoseNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		from, to := text.Draw(t, "from"), text.Draw(t, "to")
 		lines := linesOf(textdiff.Compare(from, to))
-		if lineSide(lines, opRemove) != from || lineSide(lines, opAdd) != to {
+		if lineSide(lines, textdiff.Remove) != from || lineSide(lines, textdiff.Add) != to {
 			t.Fatalf("%q from %q to %q", lines, from, to)
 		}
 	})
@@ -28,7 +28,7 @@ func TestDiffLinesLoseNothing(t *testing.T) {
 func lineSide(lines []diffLine, op string) string {
 	var texts []string
 	for _, l := range lines {
-		if l.op == opKeep || l.op == op {
+		if l.op == textdiff.Keep || l.op == op {
 			texts = append(texts, l.text())
 		}
 	}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 
-	slackgo "github.com/slack-go/slack"
-
 	"countersign/transports"
 )
 
@@ -20,10 +18,7 @@ func (t *Transport) Describe(ctx context.Context, channel string) (transports.De
 	}
 	ctx, cancel := context.WithTimeout(ctx, t.config.Timeout)
 	defer cancel()
-	r, f := s.ask(ctx, conversationsInfo, func(ctx context.Context, api *slackgo.Client) error {
-		_, err := api.GetConversationInfoContext(ctx, &slackgo.GetConversationInfoInput{ChannelID: channel})
-		return err
-	})
+	r, f := s.info(ctx, channel)
 	if f != nil {
 		return transports.Description{}, f.notPrepared()
 	}

@@ -123,10 +123,7 @@ func (s *session) find(ctx context.Context, channel string) *fault {
 	if s.t.known.Left(s.place(channel), now) > 0 {
 		return nil
 	}
-	r, f := s.ask(ctx, conversationsInfo, func(ctx context.Context, api *slackgo.Client) error {
-		_, err := api.GetConversationInfoContext(ctx, &slackgo.GetConversationInfoInput{ChannelID: channel})
-		return err
-	})
+	r, f := s.info(ctx, channel)
 	if f != nil {
 		return f
 	}
@@ -135,6 +132,14 @@ func (s *session) find(ctx context.Context, channel string) *fault {
 	}
 	s.t.known.Keep(s.place(channel), now, channelMemory)
 	return nil
+}
+
+// info asks what Slack knows of a channel.
+func (s *session) info(ctx context.Context, channel string) (*reply, *fault) {
+	return s.ask(ctx, conversationsInfo, func(ctx context.Context, api *slackgo.Client) error {
+		_, err := api.GetConversationInfoContext(ctx, &slackgo.GetConversationInfoInput{ChannelID: channel})
+		return err
+	})
 }
 
 // checkChannel: known, not archived, and we are in it
